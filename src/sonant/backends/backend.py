@@ -1,0 +1,115 @@
+"""What a backend must offer. A backend sees Programs and tensors; it knows nothing of speech.
+
+A backend is one folder under `backends/` with a class that has these methods, and a run of the conformance tests
+(`tests/ops`). See docs/extending/backend.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from sonant.errors import BackendError
+from sonant.program.dims import Dim
+from sonant.program.program import Program, StateSpec
+
+Weights = Mapping[str, np.ndarray]
+"""Canonical tensors by name: linear [N,C], conv [N,K,C/groups], lstm [D,4H,C]; float32, C-contiguous."""
+
+
+class CancelFlag:
+    """Set by the owner of a run from any thread; a backend looks at it between kernels and raises Cancelled."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self) -> None:
+        self.cells = np.zeros(1, np.int32)
+
+    def set(self) -> None:
+        self.cells[0] = 1
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.cells[0])
+
+
+class States(Protocol):
+    """The states of one Program for `n_rows` rows (slot s of R rows owns rows s*R .. s*R+R-1)."""
+
+    n_rows: int
+
+    def reset(self, row: int) -> None: ...
+
+    def copy(self, source: int, target: int) -> None: ...
+
+    def read(self, name: str, row: int) -> np.ndarray: ...
+
+    def write(self, name: str, row: int, value: np.ndarray) -> None: ...
+
+
+class Executable(Protocol):
+    """A Program made ready by a backend: lowered, weights packed. Safe to run from several threads at once."""
+
+    program: Program
+
+    def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
+            cancel: CancelFlag | None = None) -> list[np.ndarray]:
+        """The outputs in order. Sizes are bound by the shapes of `inputs`."""
+        ...
+
+    def create_states(self, n_rows: int) -> States: ...
+
+    def peak_bytes(self, sizes: Mapping[str, int]) -> int:
+        """Workspace that a run with these dim sizes needs, weights and states excluded."""
+        ...
+
+
+class Backend(Protocol):
+    name: str
+
+    def load(self, program: Program, weights: Weights) -> Executable: ...
+
+
+class ArrayStates:
+    """States kept as NumPy arrays [n_rows, *shape]; what the numpy and native backends use."""
+
+    def __init__(self, specs: Sequence[StateSpec], n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32) for s in specs}
+
+    def reset(self, row: int) -> None:
+        for array in self.arrays.values():
+            array[row] = 0
+
+    def copy(self, source: int, target: int) -> None:
+        for array in self.arrays.values():
+            array[target] = array[source]
+
+    def read(self, name: str, row: int) -> np.ndarray:
+        return self.arrays[name][row].copy()
+
+    def write(self, name: str, row: int, value: np.ndarray) -> None:
+        self.arrays[name][row] = value
+
+
+def bind_sizes(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """The size of every dim symbol, from the shapes of `inputs`; a missing, extra or misshapen input is a BackendError."""
+    names = [v.name for v in program.inputs]
+    if set(names) != set(inputs):
+        raise BackendError(f"program {program.name} takes inputs {names}, got {sorted(inputs)}")
+    sizes: dict[str, int] = {}
+    for value in program.inputs:
+        array = inputs[value.name]
+        wanted = np.int32 if value.dtype == "i32" else np.float32
+        if array.dtype != wanted or array.ndim != len(value.shape):
+            raise BackendError(f"input {value} of {program.name}: got {array.dtype} {list(array.shape)}")
+        for dim, size in zip(value.shape, array.shape, strict=True):
+            if isinstance(dim, Dim) and str(dim).isidentifier():
+                sizes.setdefault(str(dim), size)
+    for value in program.inputs:
+        shape = tuple(Dim.of(d).evaluate(sizes) for d in value.shape)
+        if shape != inputs[value.name].shape:
+            raise BackendError(f"input {value} of {program.name} must be {list(shape)} here, got {list(inputs[value.name].shape)}")
+    return sizes
