@@ -7,6 +7,7 @@ A backend is one folder under `backends/` with a class that has these methods, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -69,7 +70,9 @@ class Executable(Protocol):
 class Backend(Protocol):
     name: str
 
-    def load(self, program: Program, weights: Weights) -> Executable: ...
+    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
+        """`cache`: a folder of this checkpoint's own where the backend may keep what it derives from the weights."""
+        ...
 
 
 class ArrayStates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ class NumpyBackend:
     def __init__(self, dtype: type[np.floating[Any]] = np.float32) -> None:
         self.dtype = np.dtype(dtype)
 
-    def load(self, program: Program, weights: Weights) -> NumpyExecutable:
+    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> NumpyExecutable:
         return NumpyExecutable(program, weights, self.dtype)
 
 

@@ -1,0 +1,242 @@
+"""Lowering a Program to bytecode for the C++ executor, and binding it to sizes.
+
+The bytecode (documented in native/runtime/executor.h) is one int64 array. Lowering writes it once with every symbolic
+word left open; binding evaluates each different dim expression once and drops the numbers in.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sonant.errors import BackendError
+from sonant.program import opset, steps
+from sonant.program.dims import Dim, DimLike
+from sonant.program.layout import Layout, assign
+from sonant.program.program import Node, Program, Value
+
+SPACES = {"absent": 0, "arena": 1, "weight": 2, "input": 3, "output": 4}
+DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3}
+ENUMS = {"f32": 0, "bf16": 1, "none": 0, "causal": 1, "zero": 0, "reflect": 1, "nearest": 0, "linear": 1}
+OPCODES = {name: i for i, name in enumerate(opset.OPS)}
+MAX_RANK = 6
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class PackKey:
+    """One weight in the form a kernel reads it: `role` is linear, conv, lstm, or plain (f32 as it is)."""
+
+    name: str
+    role: str
+    groups: int
+    dtype: str
+
+
+def weight_role(node: Node, position: int) -> str:
+    """How the kernel of `node` reads its operand at `position`."""
+    if node.op in ("linear", "conv1d", "conv_transpose1d") and position == 1:
+        if node.op == "linear":
+            return "linear"
+        return "conv"
+    return "lstm" if node.op == "lstm" and position in (1, 2) else "plain"
+
+
+@dataclass
+class Bound:
+    """A Plan with every size known."""
+
+    code: np.ndarray
+    arena_bytes: int
+    output_shapes: list[tuple[int, ...]]
+
+
+class NativePlan:
+    """The lowered form of one (fused) Program."""
+
+    def __init__(self, program: Program, hints: Mapping[str, int] | None = None) -> None:
+        self.program = program
+        self.layout: Layout = assign(program, hints)
+        self.pack_keys: dict[PackKey, int] = {}
+        self.constants: list[np.ndarray] = []
+        self.states = list(program.states)
+        writer = _Writer(self)
+        self.template = writer.write()
+        self.symbols = program.symbols()
+        self._dim_at, self._dim_of, self._evaluate = writer.dim_positions()
+        self._offset_at, self._offset_of = writer.offset_positions()
+        self._outputs = [v.shape for v in program.outputs]
+
+    def bind(self, sizes: Mapping[str, int]) -> Bound:
+        values = self._evaluate(*(sizes[s] for s in self.symbols))
+        code = self.template.copy()
+        code[self._dim_at] = values[self._dim_of]
+        starts, total = self._buffer_starts(sizes)
+        code[self._offset_at] = starts[self._offset_of] if len(starts) else 0
+        shapes = [tuple(Dim.of(d).evaluate(sizes) for d in shape) for shape in self._outputs]
+        return Bound(code, total, shapes)
+
+    def _buffer_starts(self, sizes: Mapping[str, int]) -> tuple[np.ndarray, int]:
+        needed = [4 * max(e.evaluate(sizes) for e in tenants) for tenants in self.layout.buffers]
+        rounded = np.array([-(-n // ALIGNMENT) * ALIGNMENT for n in needed], np.int64)
+        ends = np.cumsum(rounded)
+        return ends - rounded, int(ends[-1]) if len(ends) else 0
+
+
+class _Writer:
+    """Writes the words; remembers which of them wait for a dim or for a buffer's offset."""
+
+    def __init__(self, plan: NativePlan) -> None:
+        self.plan = plan
+        self.words: list[int] = []
+        self.dims: dict[Dim, int] = {}
+        self.dim_at: list[tuple[int, int]] = []
+        self.offset_at: list[tuple[int, int]] = []
+        self.blocks: list[Program] = []
+        self.constant_key: dict[int, int] = {}
+
+    def write(self) -> np.ndarray:
+        self.blocks = list(self.plan.program.programs())
+        self.words = [len(self.blocks), *[0] * len(self.blocks)]
+        for i, program in enumerate(self.blocks):
+            self.words[1 + i] = len(self.words)
+            nodes = [n for n in program.nodes if n.op != "reshape"]
+            self.words.append(len(nodes))
+            for node in nodes:
+                self._node(node)
+        return np.array(self.words, np.int64)
+
+    def dim_positions(self) -> tuple[np.ndarray, np.ndarray, Any]:
+        expressions = ", ".join(map(str, self.dims)) + ("," if self.dims else "")
+        source = f"lambda {', '.join(self.plan.program.symbols())}: __array(({expressions}))"
+        evaluate = eval(source, {"__array": lambda values: np.array(values, np.int64)})
+        return _column(self.dim_at, 0), _column(self.dim_at, 1), evaluate
+
+    def offset_positions(self) -> tuple[np.ndarray, np.ndarray]:
+        return _column(self.offset_at, 0), _column(self.offset_at, 1)
+
+    def _dim(self, value: DimLike) -> None:
+        dim = Dim.of(value)
+        if dim.is_constant:
+            self.words.append(int(dim))
+            return
+        self.dim_at.append((len(self.words), self.dims.setdefault(dim, len(self.dims))))
+        self.words.append(0)
+
+    def _node(self, node: Node) -> None:
+        start = len(self.words)
+        inputs, outputs = self._operands(node)
+        attrs, extra = self._attrs(node)
+        self.words += [0, OPCODES[node.op], len(inputs), len(outputs), len(attrs), len(extra)]
+        for position, v in enumerate(inputs):
+            self._tensor(v, node, position)
+        for v in outputs:
+            self._tensor(v, node, -1)
+        for word in (*attrs, *extra):
+            self._dim(word)
+        self.words[start] = len(self.words) - start
+
+    def _operands(self, node: Node) -> tuple[list[Value | None], list[Value]]:
+        if node.op != "loop":
+            return list(node.inputs), list(node.outputs)
+        body, n_carry = node.attrs["body"], node.attrs["n_carry"]
+        values = [*node.inputs[:n_carry], *body.inputs[:n_carry], *body.outputs, body.inputs[-1]]
+        return values, list(node.outputs)
+
+    def _tensor(self, v: Value | None, node: Node, position: int) -> None:
+        if v is None:
+            self.words += [0] * (5 + MAX_RANK)
+            return
+        if len(v.shape) > MAX_RANK:
+            raise BackendError(f"{v}: the native backend holds tensors of rank {MAX_RANK} at most")
+        location = self.plan.layout.of(v)
+        space, index = location.space, location.index
+        if space == "weight":
+            index = self._pack_index(v, node, position)
+        elif space == "constant":
+            space, index = "weight", self._constant_index(v)
+        self.words += [SPACES[space], index]
+        if space == "arena":
+            self.offset_at.append((len(self.words), index))
+        self.words += [0, DTYPES[v.dtype], len(v.shape)]
+        for d in (*v.shape, *[0] * (MAX_RANK - len(v.shape))):
+            self._dim(d)
+
+    def _pack_index(self, v: Value, node: Node, position: int) -> int:
+        role = weight_role(node, position)
+        dtype = v.dtype if role != "plain" else "f32"
+        key = PackKey(v.name, role, node.attrs.get("groups", 1) if role == "conv" else 1, dtype)
+        return self.plan.pack_keys.setdefault(key, len(self.plan.pack_keys)) * 2
+
+    def _constant_index(self, v: Value) -> int:
+        """Weights have even indices in the table, constants odd ones: both lists grow while the words are written."""
+        if id(v) not in self.constant_key:
+            self.constant_key[id(v)] = len(self.plan.constants)
+            self.plan.constants.append(v.program.constants[v.name][1])
+        return self.constant_key[id(v)] * 2 + 1
+
+    def _attrs(self, node: Node) -> tuple[list[DimLike], list[DimLike]]:
+        if node.op == "loop":
+            block = self.blocks.index(node.attrs["body"])
+            return [block, node.attrs["n_carry"], node.attrs["trips"], node.attrs["has_done"]], []
+        words: list[DimLike] = []
+        extra: list[DimLike] = []
+        for name, attr in node.row.attrs.items():
+            value = node.attrs[name]
+            if attr.kind == "steps":
+                words.append(len(extra) if value else -1)
+                extra += _encode_steps(value) if value else []
+            elif attr.kind in ("dims", "ints"):
+                words.append(len(extra))
+                extra += [len(value), *value]
+            else:
+                words.append(self._scalar(name, attr.kind, value))
+        return words, extra
+
+    def _scalar(self, name: str, kind: str, value: Any) -> DimLike:
+        if name.startswith("state"):
+            return self.plan.states.index(value) if value else -1
+        if name == "dtype":
+            return DTYPES[value]
+        if kind == "str":
+            return ENUMS[value]
+        return _double_bits(value) if kind == "float" else value
+
+
+def _encode_steps(text: str) -> list[DimLike]:
+    parsed = steps.parse(text)
+    words: list[DimLike] = [len(parsed)]
+    for step in parsed:
+        words += [OPCODES[step.op], len(step.args)]
+        for a in step.args:
+            words += [1, _double_bits(a)] if isinstance(a, float) else [0, a]
+    return words
+
+
+def _double_bits(value: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def _column(pairs: list[tuple[int, int]], column: int) -> np.ndarray:
+    return np.array([p[column] for p in pairs], np.int64)
+
+
+def single_as_steps(program: Program) -> Program:
+    """Every lone pointwise node as a `pointwise` node, the only form the executor knows (f32 and i32 alike)."""
+    from sonant.program.passes.rebuild import rebuild
+
+    nodes = []
+    for node in program.nodes:
+        attrs = node.attrs
+        if node.row.pointwise and node.op != "pointwise":
+            registers = " ".join(map(str, range(len(node.inputs))))
+            literals = "".join(f" f{float(v)!r}" for v in attrs.values())
+            node = Node("pointwise", node.inputs, {"steps": f"{node.op} {registers}{literals}"}, node.outputs)
+        elif "body" in attrs:
+            node = Node(node.op, node.inputs, {**attrs, "body": single_as_steps(attrs["body"])}, node.outputs)
+        nodes.append(node)
+    return rebuild(program, nodes)
