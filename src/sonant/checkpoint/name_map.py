@@ -16,9 +16,9 @@ Layouts (sonant ← torch):
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ class ConstantRule:
     value: float
 
 
+@lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """A written name pattern: `{name}` is one dotted part, `{name*}` any number of them; a name seen twice is equal."""
     out, seen = "", set()
@@ -88,8 +89,18 @@ def map_tensors(
     """
     match = _Match(specs, source)
     match.set_aside(unused, constants)
-    match.raise_mismatches(where)
+    _raise_mismatches(where, match.missing, match.left, match.misshapen)
     return match.read(where)
+
+
+def check_shapes(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], where: str) -> None:
+    """CheckpointError unless both hold the same names with the same shapes (a file in sonant's own layout)."""
+    misshapen = [
+        f"{name} {list(found[name])}, wanted {list(shape)}"
+        for name, shape in wanted.items()
+        if name in found and found[name] != shape
+    ]
+    _raise_mismatches(where, [n for n in wanted if n not in found], found.keys() - wanted.keys(), misshapen)
 
 
 def fold_weight_norm(v: Array, g: Array) -> NDArray[np.float32]:
@@ -158,15 +169,6 @@ class _Match:
             self.constants += [(name, rule.value) for name in sorted(self.left) if pattern.fullmatch(name)]
         self.left -= {name for name, _ in self.constants}
 
-    def raise_mismatches(self, where: str) -> None:
-        kinds = (("missing", self.missing), ("unexpected", sorted(self.left)), ("wrong shape", self.misshapen))
-        found = [f"{len(names)} {kind}: {_listed(names)}" for kind, names in kinds if names]
-        if found:
-            raise CheckpointError(
-                f"{where}: not the tensors this model wants. {'; '.join(found)}. "
-                "Check that the config belongs to these weights and that they are of this model family"
-            )
-
     def read(self, where: str) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for name, value in self.constants:
             if not (self.source[name].read() == value).all():
@@ -178,6 +180,16 @@ class _Match:
             if not np.isfinite(array).all():
                 raise CheckpointError(f"{where}: {name} holds NaN or infinity; the file is damaged")
             yield name, array
+
+
+def _raise_mismatches(where: str, missing: Sequence[str], unexpected: Iterable[str], misshapen: Sequence[str]) -> None:
+    kinds = (("missing", missing), ("unexpected", sorted(unexpected)), ("wrong shape", misshapen))
+    found = [f"{len(names)} {kind}: {_listed(names)}" for kind, names in kinds if names]
+    if found:
+        raise CheckpointError(
+            f"{where}: not the tensors this model wants. {'; '.join(found)}. "
+            "Check that the config belongs to these weights and that they are of this model family"
+        )
 
 
 def _unreachable() -> Array:
