@@ -109,8 +109,9 @@ def bind_sizes(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, 
         if array.dtype != wanted or array.ndim != len(value.shape):
             raise BackendError(f"input {value} of {program.name}: got {array.dtype} {list(array.shape)}")
         for dim, size in zip(value.shape, array.shape, strict=True):
-            if isinstance(dim, Dim) and str(dim).isidentifier():
-                sizes.setdefault(str(dim), size)
+            solved = dim.solve(size) if isinstance(dim, Dim) else None
+            if solved is not None:
+                sizes.setdefault(*solved)
     for value in program.inputs:
         shape = tuple(Dim.of(d).evaluate(sizes) for d in value.shape)
         if shape != inputs[value.name].shape:

@@ -128,6 +128,15 @@ class Dim:
                 found |= {atom} if isinstance(atom, str) else atom.numerator.symbols()
         return frozenset(found)
 
+    def solve(self, size: int) -> tuple[str, int] | None:
+        """(symbol, value) for which this dim is `size`, where it has the form a*symbol + b and divides; else None."""
+        linear = [(m[0], c) for m, c in self.terms if m]
+        if len(linear) != 1 or any(len(m) > 1 for m, _ in self.terms) or not isinstance(linear[0][0], str):
+            return None
+        symbol, factor = linear[0]
+        rest = size - sum(c for m, c in self.terms if not m)
+        return None if rest % factor else (symbol, rest // factor)
+
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         try:
             return int(_compiled(str(self))(sizes))

@@ -1,0 +1,33 @@
+"""Weights by path: where a layer stands in the checkpoint, and in which type its weights are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sonant.program.program import Program, Value
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A place in the checkpoint's tree of names.
+
+    dtype is how the matrices of dense ops are stored (f32, f16, bf16); vectors are always f32. precision is the
+    arithmetic of the products (f32, or bf16 inputs with f32 sums).
+    """
+
+    program: Program
+    path: str = ""
+    dtype: str = "f32"
+    precision: str = "f32"
+
+    def __truediv__(self, name: str | int) -> Scope:
+        """The scope one level down: `scope / "encoder" / 3`."""
+        return replace(self, path=f"{self.path}.{name}" if self.path else str(name))
+
+    def matrix(self, name: str, *shape: int) -> Value:
+        """A weight that a dense op multiplies with."""
+        return self.program.weight((self / name).path, shape, self.dtype)
+
+    def vector(self, name: str, *shape: int) -> Value:
+        """A bias, gain, table or other weight kept in f32."""
+        return self.program.weight((self / name).path, shape)
