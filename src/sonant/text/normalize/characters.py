@@ -1,0 +1,49 @@
+"""Characters → the plain ones the later steps know. One word at a time, so offsets stay those of its source word."""
+
+from __future__ import annotations
+
+import unicodedata
+
+FRACTIONS = {
+    "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5",
+    "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
+}  # fmt: skip
+_PLAIN = {
+    "‘": "'", "’": "'", "ʼ": "'", "‛": "'", "`": "'", "´": "'", "′": "'", "＇": "'",
+    "„": "“", "‟": "“", "«": "“", "»": "”", "″": '"', "＂": '"',
+    "‐": "-", "‑": "-", "‒": "–", "―": "—", "−": "-", "﹣": "-", "⁃": "-",
+    "。": ".", "、": ",", "，": ",", "！": "!", "？": "?", "：": ":", "；": ";",
+}  # fmt: skip
+# Compatibility forms that must not be unfolded: they have a meaning of their own here.
+_KEPT = frozenset("…°ºª²³“”–—") | frozenset(FRACTIONS)
+# Formatting marks, private use, unassigned: nothing to say. Variation selectors are Mn, joined to what they modify.
+_INVISIBLE = frozenset(("Cf", "Cc", "Cn", "Co", "Cs", "Me"))
+
+
+def plain(word: str) -> str:
+    """`word` with plain quotes, dashes and letters, without invisible characters, emoji and other pictures."""
+    if word.isascii():
+        return word.replace("`", "'") if "`" in word else word
+    out = []
+    for letter in word:
+        letter = _PLAIN.get(letter, letter)
+        if letter.isascii() or letter in _KEPT:
+            out.append(letter)
+            continue
+        category = unicodedata.category(letter)
+        if category in _INVISIBLE or (category in ("So", "Sk") and not letter.isalnum()) or "\ufe00" <= letter <= "\ufe0f":
+            continue
+        out.append(unicodedata.normalize("NFKC", letter))
+    return unicodedata.normalize("NFC", "".join(out)).strip()
+
+
+def fold(word: str) -> str:
+    """`word` with the accents of Latin letters removed: café → cafe. Other scripts stay as they are."""
+    if word.isascii():
+        return word
+    decomposed = unicodedata.normalize("NFD", word.translate(_LATIN))
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
+
+_LATIN = str.maketrans({"æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ð": "d", "Ð": "D",
+                        "þ": "th", "Þ": "Th", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i"})  # fmt: skip

@@ -1,0 +1,214 @@
+"""English: source words → tokens to speak. Each rule looks at the words from one on and may take several.
+
+Numbers and their kin are in quantities_en.py, the tables in tables_en.py. A rule never sees the attached marks of a
+word; it may only drop the dot of an abbreviation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from sonant.text.normalize import numbers_en as numbers
+from sonant.text.normalize import quantities_en as quantities
+from sonant.text.normalize import tables_en as tables
+from sonant.text.normalize.written_en import Written, marks, take_apart
+from sonant.text.spans import MARK, SAID, SPELLED, WORD, SourceWord, Token
+
+Bodies = list[list[Token]]
+Rule = Callable[[list[Written], int], "Bodies | None"]
+
+_INITIALS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+$")
+_ROMAN = re.compile(r"(?:X{0,3})(?:IX|IV|V?I{0,3})$")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|[\w.+-]+@[\w-]+(?:\.[\w-]+)+$", re.IGNORECASE)
+_DOMAIN = re.compile(r"(?:[\w-]+\.)+([a-z]{2,4})(?:[/:?]\S*)?$", re.IGNORECASE)
+_PARTS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*'?|\d+|.", re.DOTALL)
+_PIECES = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
+_DASHES = re.compile(r"--+|–")
+_DAY_HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
+
+
+def normalize(words: Sequence[SourceWord], *, british: bool = False) -> list[Token]:
+    """Tokens of one sentence, in order; a source word without tokens is silent."""
+    line = take_apart(words)
+    rules = _rules(british)
+    tokens: list[Token] = []
+    i = 0
+    while i < len(line):
+        bodies: Bodies = [[]]
+        if line[i].core:
+            bodies = next(found for rule in rules if (found := rule(line, i)) is not None)
+        for body in bodies:
+            tokens += marks(line[i].lead, i, opening=True)
+            tokens += body
+            tokens += _closing(line[i], bool(line[i].core))
+            i += 1
+    return tokens
+
+
+def _closing(written: Written, after_word: bool) -> list[Token]:
+    if written.lead == "-" and not after_word and not written.tail:
+        return []
+    return marks(written.tail, written.index, opening=False)
+
+
+def _rules(british: bool) -> tuple[Rule, ...]:
+    def dated(line: list[Written], i: int) -> Bodies | None:
+        return quantities.numeric_date(line, i, day_first=british)
+
+    return (address, dated, quantities.quantity, number_sign, day_half, title, roman, initials, symbol, plain_word)
+
+
+def address(line: list[Written], i: int) -> Bodies | None:
+    """Mail and web addresses, character class by character class."""
+    core = line[i].core
+    domain = _DOMAIN.match(core)
+    if not _ADDRESS.match(core) and not (domain and domain[1].lower() in tables.DOMAINS and not core[0].isdigit()):
+        return None
+    core = re.sub(r"^https?://", "", core, flags=re.IGNORECASE)
+    return [[token for part in re.findall(r"[^\W\d_]+|\d+|.", core) for token in _address_part(part, line[i].index)]]
+
+
+def _address_part(part: str, index: int) -> list[Token]:
+    if part.isdigit():
+        return [Token(numbers.grouped(part), index, SAID)]
+    if part in tables.ADDRESS_SYMBOLS:
+        return [Token(tables.ADDRESS_SYMBOLS[part], index, SAID)]
+    if part.lower() == "www":
+        return [Token("www", index, SPELLED, spoken="w w w")]
+    return [Token(part, index)] if part.isalpha() else []
+
+
+def number_sign(line: list[Written], i: int) -> Bodies | None:
+    """"No. 5" → number five; a "no." without a number is a no."""
+    after = line[i + 1].core if i + 1 < len(line) else ""
+    if line[i].core not in ("No", "Nos", "no", "nos") or not line[i].tail.startswith(".") or not after[:1].isdigit():
+        return None
+    line[i].drop_dot()
+    return [[Token("No.", line[i].index, spoken="number" if line[i].lower == "no" else "numbers")]]
+
+
+def day_half(line: list[Written], i: int) -> Bodies | None:
+    """am, p.m. after a time."""
+    before = line[i - 1].core if i else ""
+    if not _DAY_HALF.match(line[i].core) or not (before[-1:].isdigit() or "." in line[i].core):
+        return None
+    line[i].drop_dot()
+    letters = line[i].core.replace(".", "").upper()
+    return [[Token(letters, line[i].index, SPELLED, spoken=" ".join(letters.lower()))]]
+
+
+def title(line: list[Written], i: int) -> Bodies | None:
+    """Abbreviations with a dot, and the few that go without one."""
+    written = line[i]
+    dotted = written.tail.startswith(".")
+    key = written.lower + "."
+    after = line[i + 1] if i + 1 < len(line) else None
+    if written.core in ("St", "st") and dotted and written.core == "St":
+        said = ("saint", "") if after and after.is_capital and not _is_name_before(line, i) else ("street", "")
+    elif key not in tables.ABBREVIATIONS or not (dotted or (written.lower in tables.WITHOUT_DOT)):
+        return None
+    elif key in tables.NEED_CAPITAL and not (written.is_capital and after and _is_capital_or_number(after)):
+        return None
+    else:
+        said = tables.ABBREVIATIONS[key]
+    if dotted:
+        written.drop_dot()
+    text, shown = said
+    return [[Token(text, written.index, spoken=shown)]]
+
+
+def _is_name_before(line: list[Written], i: int) -> bool:
+    return i > 0 and line[i - 1].is_capital and not line[i - 1].tail and line[i - 1].lower not in ("the", "in", "at")
+
+
+def _is_capital_or_number(written: Written) -> bool:
+    return written.is_capital or written.core[:1].isdigit()
+
+
+def roman(line: list[Written], i: int) -> Bodies | None:
+    """World War II → two, Henry VIII → the eighth; never the pronoun I."""
+    core = line[i].core
+    if not i or not _ROMAN.match(core) or line[i - 1].tail or not line[i - 1].is_capital:
+        return None
+    before = line[i - 1].lower
+    regnal = before in tables.REGNAL
+    if len(core) == 1 and before not in tables.NUMBERED and not (regnal and (core != "I" or line[i].tail)):
+        return None
+    value = str(_roman_value(core))
+    said = f"the {numbers.ordinal(value)}" if regnal else numbers.cardinal(value)
+    shown = said if regnal else said.title()
+    return [[Token(said, line[i].index, SAID, spoken=shown)]]
+
+
+def _roman_value(core: str) -> int:
+    values = [{"I": 1, "V": 5, "X": 10}[letter] for letter in core]
+    following = [*values[1:], 0]
+    return sum(-value if value < after else value for value, after in zip(values, following, strict=True))
+
+
+def initials(line: list[Written], i: int) -> Bodies | None:
+    """U.S., e.g., Ph.D.: letter by letter. The last dot is theirs."""
+    if not _INITIALS.match(line[i].core):
+        return None
+    line[i].drop_dot()
+    letters = line[i].core.replace(".", "")
+    return [[Token(letters, line[i].index, SPELLED, spoken=" ".join(letters))]]
+
+
+def symbol(line: list[Written], i: int) -> Bodies | None:
+    """A symbol on its own."""
+    core = line[i].core
+    if core not in tables.SYMBOLS:
+        return None
+    said = tables.SYMBOLS[core]
+    return [[Token(core if core in "&%+@" else said, line[i].index, WORD if core in "&%+@" else SAID, spoken=said)]] if said else [[]]
+
+
+def plain_word(line: list[Written], i: int) -> Bodies:
+    """Everything else: words, joined words, digits among letters. Always matches."""
+    index = line[i].index
+    core = _DASHES.sub("—", line[i].core)
+    parts = _PARTS.findall(core)
+    tokens: list[Token] = []
+    for at, part in enumerate(parts):
+        before, after = parts[at - 1] if at else "", parts[at + 1] if at + 1 < len(parts) else ""
+        if part[0].isalpha():
+            tokens += word_tokens(part, index)
+        elif part.isdigit():
+            between = before[-1:].isalpha() and after[:1].isalpha()
+            tokens.append(Token("to" if part == "2" and between else numbers.grouped(part), index, SAID))
+        else:
+            tokens += _joint(part, before, after, index)
+    return [tokens]
+
+
+def _joint(part: str, before: str, after: str, index: int) -> list[Token]:
+    """What stands between the parts of a word."""
+    if part == "." and before and after[:1].islower():
+        return [Token("dot", index, SAID)]
+    if part in tables.SYMBOLS and tables.SYMBOLS[part] and (before or after):
+        return [Token(tables.SYMBOLS[part], index, SAID)]
+    return marks(part, index, opening=part in '"([{' and not before)
+
+
+def word_tokens(word: str, index: int) -> list[Token]:
+    """A word of letters, hyphens and apostrophes as glued tokens: pieces that may be looked up apart."""
+    pieces = [piece for run in _PIECES.findall(word) for piece in _humps(run)]
+    return [Token(piece, index, glued=at > 0) for at, piece in enumerate(pieces)]
+
+
+def _humps(run: str) -> list[str]:
+    """iPhone → i, Phone; a single capital before a capitalised word stands apart."""
+    if run.islower() or run.isupper() or (run[1:].islower() and run[0].isupper()):
+        return [run]
+    cuts = [0]
+    for at in range(1, len(run)):
+        hump = run[at].isupper() and run[at - 1].islower()
+        single = at == 1 and len(run) > 2 and run[0].isupper() and run[1].isupper() and run[2].islower()
+        if hump or single:
+            cuts.append(at)
+    return [run[start:end] for start, end in zip(cuts, [*cuts[1:], len(run)], strict=True)]
+
+
+__all__ = ["MARK", "normalize"]

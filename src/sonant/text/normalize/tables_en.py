@@ -1,0 +1,126 @@
+"""Tables of the English normaliser: what is written, and what is said for it."""
+
+from __future__ import annotations
+
+# written (lower case, with its dot) → (looked up, shown). The lexicon knows a few of them with the dot.
+ABBREVIATIONS = {
+    "mr.": ("Mr.", "mister"), "mrs.": ("Mrs.", "missus"), "ms.": ("Ms.", "miz"), "dr.": ("Dr.", "doctor"),
+    "esq.": ("Esq.", "esquire"), "etc.": ("etc.", "et cetera"), "jr.": ("junior", ""), "sr.": ("senior", ""),
+    "prof.": ("professor", ""), "rev.": ("reverend", ""), "gen.": ("general", ""), "col.": ("colonel", ""),
+    "capt.": ("captain", ""), "lt.": ("lieutenant", ""), "sgt.": ("sergeant", ""), "cpl.": ("corporal", ""),
+    "maj.": ("major", ""), "cmdr.": ("commander", ""), "gov.": ("governor", ""), "sen.": ("senator", ""),
+    "rep.": ("representative", ""), "pres.": ("president", ""), "hon.": ("honorable", ""),
+    "messrs.": ("messrs", ""), "mt.": ("mount", ""), "ft.": ("fort", ""), "ave.": ("avenue", ""),
+    "blvd.": ("boulevard", ""), "rd.": ("road", ""), "hwy.": ("highway", ""), "apt.": ("apartment", ""),
+    "dept.": ("department", ""), "univ.": ("university", ""), "inc.": ("incorporated", ""),
+    "ltd.": ("limited", ""), "corp.": ("corporation", ""), "co.": ("company", ""), "bros.": ("brothers", ""),
+    "vs.": ("versus", ""), "approx.": ("approximately", ""), "est.": ("established", ""), "vol.": ("volume", ""),
+    "fig.": ("figure", ""), "figs.": ("figures", ""), "ch.": ("chapter", ""), "pp.": ("pages", ""),
+    "sec.": ("section", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
+    "min.": ("minimum", ""), "max.": ("maximum", ""), "jan.": ("January", ""), "feb.": ("February", ""),
+    "mar.": ("March", ""), "apr.": ("April", ""), "jun.": ("June", ""), "jul.": ("July", ""),
+    "aug.": ("August", ""), "sep.": ("September", ""), "sept.": ("September", ""), "oct.": ("October", ""),
+    "nov.": ("November", ""), "dec.": ("December", ""), "mon.": ("Monday", ""), "tue.": ("Tuesday", ""),
+    "tues.": ("Tuesday", ""), "wed.": ("Wednesday", ""), "thu.": ("Thursday", ""), "thurs.": ("Thursday", ""),
+    "fri.": ("Friday", ""), "viz.": ("namely", ""), "al.": ("al", ""), "cf.": ("compare", ""), "ca.": ("circa", ""),
+}  # fmt: skip
+# These need a capital letter (or a number) around them: "Rep. Smith", but "one more rep."
+NEED_CAPITAL = frozenset(
+    "gen. col. rep. sen. hon. ft. mt. maj. gov. pres. rev. rd. inc. co. est. mar. jun. sec. ed. min. max. wed. mon. "
+    "fri. dec. nov. oct. sep. jan. aug. apr. jul. feb. ch. fig. vol. al. ca.".split()
+)
+# Read the same way without the dot.
+WITHOUT_DOT = frozenset("mr mrs ms dr jr sr prof vs messrs etc".split())
+# Dotted words after which a sentence goes on.
+NOT_SENTENCE_END = frozenset(ABBREVIATIONS) - {"etc.", "inc.", "co.", "ltd.", "corp.", "jr.", "sr.", "al.", "ed."} | {
+    "st.", "no.", "nos.", "e.g.", "i.e.", "u.s.", "p.", "v.",
+}  # fmt: skip
+
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+MONTH_NAMES = frozenset(MONTHS) | frozenset("Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec".split())
+STATES = frozenset(
+    "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA "
+    "RI SC SD TN TX UT VT VA WA WV WI WY DC".split()
+)
+
+# symbol → (one, many, one hundredth, hundredths)
+CURRENCIES = {
+    "$": ("dollar", "dollars", "cent", "cents"), "US$": ("U S dollar", "U S dollars", "cent", "cents"),
+    "£": ("pound", "pounds", "penny", "pence"), "€": ("euro", "euros", "cent", "cents"),
+    "¥": ("yen", "yen", "sen", "sen"), "₹": ("rupee", "rupees", "paisa", "paise"),
+    "₩": ("won", "won", "jeon", "jeon"), "¢": ("cent", "cents", "", ""),
+}  # fmt: skip
+SCALES = {
+    "k": "thousand", "K": "thousand", "m": "million", "M": "million", "mn": "million", "mm": "million",
+    "b": "billion", "B": "billion", "bn": "billion", "t": "trillion", "T": "trillion", "tn": "trillion",
+}  # fmt: skip
+SCALE_WORDS = frozenset("hundred thousand million billion trillion".split())
+
+# written → (one, many)
+UNITS = {
+    "%": ("percent", "percent"), "‰": ("per mille", "per mille"),
+    "km": ("kilometer", "kilometers"), "m": ("meter", "meters"), "cm": ("centimeter", "centimeters"),
+    "mm": ("millimeter", "millimeters"), "nm": ("nanometer", "nanometers"), "µm": ("micrometer", "micrometers"),
+    "mi": ("mile", "miles"), "ft": ("foot", "feet"), "in": ("inch", "inches"), "yd": ("yard", "yards"),
+    "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"), "mg": ("milligram", "milligrams"),
+    "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "oz": ("ounce", "ounces"),
+    "l": ("liter", "liters"), "L": ("liter", "liters"), "ml": ("milliliter", "milliliters"),
+    "mL": ("milliliter", "milliliters"), "gal": ("gallon", "gallons"), "tsp": ("teaspoon", "teaspoons"),
+    "tbsp": ("tablespoon", "tablespoons"), "pt": ("pint", "pints"), "qt": ("quart", "quarts"),
+    "s": ("second", "seconds"), "sec": ("second", "seconds"), "secs": ("second", "seconds"),
+    "ms": ("millisecond", "milliseconds"), "ns": ("nanosecond", "nanoseconds"), "min": ("minute", "minutes"),
+    "mins": ("minute", "minutes"), "h": ("hour", "hours"), "hr": ("hour", "hours"), "hrs": ("hour", "hours"),
+    "yr": ("year", "years"), "yrs": ("year", "years"), "mph": ("mile per hour", "miles per hour"),
+    "kph": ("kilometer per hour", "kilometers per hour"), "km/h": ("kilometer per hour", "kilometers per hour"),
+    "m/s": ("meter per second", "meters per second"), "fps": ("frame per second", "frames per second"),
+    "rpm": ("revolution per minute", "revolutions per minute"), "dpi": ("dot per inch", "dots per inch"),
+    "°": ("degree", "degrees"), "°C": ("degree Celsius", "degrees Celsius"),
+    "°F": ("degree Fahrenheit", "degrees Fahrenheit"), "°K": ("kelvin", "kelvin"),
+    "Hz": ("hertz", "hertz"), "kHz": ("kilohertz", "kilohertz"), "MHz": ("megahertz", "megahertz"),
+    "GHz": ("gigahertz", "gigahertz"), "kB": ("kilobyte", "kilobytes"), "KB": ("kilobyte", "kilobytes"),
+    "MB": ("megabyte", "megabytes"), "GB": ("gigabyte", "gigabytes"), "TB": ("terabyte", "terabytes"),
+    "Mbps": ("megabit per second", "megabits per second"), "Gbps": ("gigabit per second", "gigabits per second"),
+    "W": ("watt", "watts"), "kW": ("kilowatt", "kilowatts"), "MW": ("megawatt", "megawatts"),
+    "kWh": ("kilowatt hour", "kilowatt hours"), "V": ("volt", "volts"), "mV": ("millivolt", "millivolts"),
+    "mA": ("milliamp", "milliamps"), "mAh": ("milliamp hour", "milliamp hours"), "dB": ("decibel", "decibels"),
+    "px": ("pixel", "pixels"), "sq": ("square", "square"), "ha": ("hectare", "hectares"),
+    "m²": ("square meter", "square meters"), "km²": ("square kilometer", "square kilometers"),
+    "m2": ("square meter", "square meters"), "km2": ("square kilometer", "square kilometers"),
+    "m³": ("cubic meter", "cubic meters"), "cm²": ("square centimeter", "square centimeters"),
+    "cm³": ("cubic centimeter", "cubic centimeters"), "ft²": ("square foot", "square feet"),
+    "kcal": ("kilocalorie", "kilocalories"), "cal": ("calorie", "calories"), "x": ("times", "times"),
+    "hp": ("horsepower", "horsepower"), "¢": ("cent", "cents"),
+}  # fmt: skip
+# Written apart from the number, these are more often something else.
+ONLY_ATTACHED = frozenset(("s", "h", "x", "in", "V", "W", "L", "pt", "cal", "m2", "m"))
+
+# Written next to nothing else, or between words.
+SYMBOLS = {
+    "&": "and", "%": "percent", "+": "plus", "=": "equals", "@": "at", "×": "times", "÷": "divided by",
+    "±": "plus or minus", "°": "degrees", "§": "section", "≈": "approximately", "≤": "less than or equal to",
+    "≥": "greater than or equal to", "<": "", ">": "", "$": "dollars", "€": "euros", "£": "pounds",
+}  # fmt: skip
+# Only inside an address, where every character counts.
+ADDRESS_SYMBOLS = {
+    "@": "at", ".": "dot", "/": "slash", "-": "dash", "_": "underscore", ":": "colon", "?": "question mark",
+    "=": "equals", "&": "and", "#": "hash", "+": "plus", "%": "percent", "~": "tilde",
+}  # fmt: skip
+DOMAINS = frozenset(
+    "com org net edu gov mil int io ai dev app info biz co uk us eu de fr ca au tv me xyz tech fm ly gg so sh".split()
+)
+
+NUMBERED = frozenset(
+    "war chapter part act scene book volume type phase class title article section appendix bowl mark level stage "
+    "grade world figure table item unit group".split()
+)
+REGNAL = frozenset(
+    "henry louis george edward elizabeth charles james william richard john paul pius benedict francis leo gregory "
+    "napoleon catherine mary philip ferdinand alexander nicholas peter frederick ivan clement innocent urban boniface "
+    "harald christian gustav leopold umberto victor ramses rameses ptolemy cleopatra xerxes darius".split()
+)
+# An apostrophe that begins one of these belongs to the word.
+CLIPPED = frozenset(
+    "tis twas em til bout round cause twere twill tisn neath gainst cept fraid nother bye kay sup ere".split()
+)

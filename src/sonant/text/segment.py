@@ -1,0 +1,79 @@
+"""Text → paragraphs → sentences → source words. Every non-space character belongs to exactly one source word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+
+from sonant.text.spans import Sentence, SourceWord
+
+_WORD = re.compile(r"\S+")
+_ENDS = frozenset(".!?…。！？")
+_CLOSERS = "\"'”’»)]}*_"
+_OPENERS = "\"'“‘«([{*_—–-"
+# A line this long without a full stop, followed by a lower-case letter, was wrapped by an editor, not ended.
+_WRAPPED_LINE = 40
+# A sentence without an end is cut here, so that work per sentence stays bounded.
+_LONGEST_SENTENCE = 400
+
+
+def source_words(text: str) -> list[SourceWord]:
+    """Every whitespace-delimited word with its span, in order."""
+    return [SourceWord(match.group(), match.start(), match.end()) for match in _WORD.finditer(text)]
+
+
+def paragraphs(text: str) -> list[list[SourceWord]]:
+    """Source words by paragraph: a line end closes one, unless the line was only wrapped."""
+    found: list[list[SourceWord]] = []
+    last: SourceWord | None = None
+    line_start = 0
+    for word in source_words(text):
+        breaks = text.count("\n", last.end, word.start) if last else 1
+        if last is None or (breaks and not _is_wrapped(text, line_start, last, word, breaks)):
+            found.append([])
+        if breaks:
+            line_start = word.start
+        found[-1].append(word)
+        last = word
+    return found
+
+
+def _is_wrapped(text: str, line_start: int, last: SourceWord, word: SourceWord, breaks: int) -> bool:
+    return (
+        breaks == 1
+        and last.end - line_start >= _WRAPPED_LINE
+        and (last.text[-1].isalnum() or last.text[-1] in ",-’'")
+        and text[word.start].islower()
+    )
+
+
+def sentences(text: str, abbreviations: Set[str] = frozenset()) -> Iterator[Sentence]:
+    """Sentences in order. `abbreviations` are lower-case words with their final dot that do not end a sentence."""
+    for paragraph in paragraphs(text):
+        sentence = Sentence()
+        for i, word in enumerate(paragraph):
+            sentence.words.append(word)
+            if i + 1 == len(paragraph):
+                break
+            ended = _ends_sentence(word.text, paragraph[i + 1].text, abbreviations)
+            if ended or len(sentence.words) >= _LONGEST_SENTENCE:
+                yield sentence
+                sentence = Sentence()
+        sentence.paragraph_end = True
+        yield sentence
+
+
+def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
+    bare = word.rstrip(_CLOSERS)
+    if not bare or bare[-1] not in _ENDS:
+        return False
+    first = following.lstrip(_OPENERS)[:1]
+    if first.islower():
+        return False
+    if bare[-1] != "." or bare.endswith(".."):
+        return True
+    core = bare.lstrip(_OPENERS).lower()
+    if core in abbreviations:
+        return False
+    is_initial = len(core) == 2 and core[0].isalpha() and bare[-2].isupper() and core != "i."
+    return not (is_initial and first.isupper())
