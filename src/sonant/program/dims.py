@@ -1,22 +1,27 @@
-"""Symbolic dimensions: integer expressions such as `T`, `2*F` or `(F-1)//2+1`.
+"""Symbolic dimensions: integer expressions such as `T`, `2*F` or `(F+1)//2`.
 
 A Dim is kept in one normal form, a polynomial over symbols and floor divisions with integer coefficients, so two
-equal sizes written differently compare equal (except where only a proof about floor division would show it).
-The text form is at once Python and JavaScript-friendly: `+ - *`, parentheses and `//`.
+equal sizes written differently compare equal (except where only a proof about floor division would show it). What a
+divisor divides evenly stands outside the floor division: `(F-1)//2+1` is kept as `(F+1)//2`.
+The text form is Python; `+ - *`, parentheses and `//` are all it uses.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Mapping
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Union
 
 from sonant.errors import ProgramError
 
-Atom = Union[str, "FloorDiv"]
+Atom = Union[str, "FloorDiv"]  # noqa: UP007 (a forward reference)
 Monomial = tuple[Atom, ...]
-DimLike = Union["Dim", int]
+DimLike = Union["Dim", int]  # noqa: UP007 (a forward reference)
+_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class FloorDiv:
@@ -50,7 +55,7 @@ class Dim:
 
     @staticmethod
     def symbol(name: str) -> Dim:
-        if not name.isidentifier():
+        if not _SYMBOL.fullmatch(name) or keyword.iskeyword(name):
             raise ProgramError(f"a dim symbol must be an identifier, not {name!r}")
         return Dim({(name,): 1})
 
@@ -63,7 +68,7 @@ class Dim:
         """The Dim whose text form is `text`. Only + - * // of names and integers are read."""
         try:
             return Dim.of(_from_ast(ast.parse(text, mode="eval").body))
-        except (SyntaxError, KeyError, AttributeError, TypeError) as e:
+        except (SyntaxError, ValueError, AttributeError, TypeError, RecursionError, MemoryError) as e:
             raise ProgramError(f"not a dim expression: {text!r}") from e
 
     def __add__(self, other: DimLike) -> Dim:
@@ -83,13 +88,12 @@ class Dim:
     def __floordiv__(self, divisor: int) -> Dim:
         if divisor <= 0:
             raise ProgramError(f"a dim can be divided by a positive integer only, not {divisor}")
-        whole = Dim({m: c // divisor for m, c in self.terms if c % divisor == 0})
-        rest = Dim({m: c for m, c in self.terms if c % divisor})
-        if not rest.terms:
+        whole = Dim({m: c // divisor for m, c in self.terms})
+        rest = Dim({m: c % divisor for m, c in self.terms})
+        if rest.is_constant:  # smaller than the divisor
             return whole
-        if rest.is_constant:
-            return whole + int(rest) // divisor
-        return whole + Dim({(FloorDiv(rest, divisor),): 1})
+        shared = math.gcd(divisor, *(c for m, c in rest.terms if m))  # (2*T+1)//4 is T//2
+        return whole + Dim({(FloorDiv(Dim({m: c // shared for m, c in rest.terms}), divisor // shared),): 1})
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -130,10 +134,12 @@ class Dim:
 
     def solve(self, size: int) -> tuple[str, int] | None:
         """(symbol, value) for which this dim is `size`, where it has the form a*symbol + b and divides; else None."""
-        linear = [(m[0], c) for m, c in self.terms if m]
-        if len(linear) != 1 or any(len(m) > 1 for m, _ in self.terms) or not isinstance(linear[0][0], str):
+        variable = [(m, c) for m, c in self.terms if m]
+        if len(variable) != 1:
             return None
-        symbol, factor = linear[0]
+        (symbol, *others), factor = variable[0]
+        if others or not isinstance(symbol, str):
+            return None
         rest = size - sum(c for m, c in self.terms if not m)
         return None if rest % factor else (symbol, rest // factor)
 
@@ -146,10 +152,10 @@ class Dim:
     def __str__(self) -> str:
         if not self.terms:
             return "0"
-        parts = []
+        parts: list[str] = []
         for monomial, coefficient in self.terms:
-            factors = [str(a) if isinstance(a, str) else f"({a})" if len(monomial) > 1 or abs(coefficient) != 1 else str(a)
-                       for a in monomial]
+            alone = len(monomial) == 1 and coefficient == 1  # a sign or a factor would bind tighter than //
+            factors = [str(a) if alone or isinstance(a, str) else f"({a})" for a in monomial]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
             sign = "-" if coefficient < 0 else "+" if parts else ""
@@ -161,13 +167,12 @@ class Dim:
 
 
 @functools.lru_cache(maxsize=4096)
-def _compiled(text: str):  # type: ignore[no-untyped-def]
+def _compiled(text: str) -> Callable[[Mapping[str, int]], int]:
     names = {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
-    body = text
-    namespace: dict[str, object] = {}
     arguments = ", ".join(f"{n}=s[{n!r}]" for n in sorted(names))
-    source = f"lambda s: (lambda {arguments}: {body})()" if names else f"lambda s: {body}"
-    return eval(source, namespace) # the text was printed by Dim, never taken from a file unparsed
+    source = f"lambda s: (lambda {arguments}: {text})()"
+    function: Callable[[Mapping[str, int]], int] = eval(source, {})  # text printed by Dim, never taken from a file
+    return function
 
 
 def _from_ast(node: ast.AST) -> DimLike:
