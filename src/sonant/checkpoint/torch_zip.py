@@ -277,7 +277,7 @@ class _Interpreter:
     def tensor(self, storage: object, offset: object, shape: object, strides: object) -> Tensor:
         if not isinstance(storage, _Storage):
             raise self.error("a tensor without a storage; refused")
-        if not (_sizes(shape) and _sizes(strides) and isinstance(offset, int) and len(shape) == len(strides)):
+        if not (_sizes(shape) and _sizes(strides) and type(offset) is int and len(shape) == len(strides)):
             raise self.error(f"a tensor with offset {_shown(offset)}, shape {_shown(shape)}, strides {_shown(strides)}")
         count = element_count(shape)
         last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if count else offset
