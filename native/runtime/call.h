@@ -7,6 +7,10 @@
 #include <cstring>
 #include <functional>
 
+// These functions are inlined everywhere: an out-of-line copy made by a file compiled for one instruction set could be the
+// one that the linker keeps for all.
+#define SONANT_INLINE inline __attribute__((always_inline))
+
 namespace sonant {
 
 enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3 };
@@ -21,13 +25,13 @@ struct Tensor {
   int32_t rank = 0;
   int64_t dim[kMaxRank] = {};
 
-  int64_t elements() const {
+  SONANT_INLINE int64_t elements() const {
     int64_t n = 1;
     for (int i = 0; i < rank; ++i) n *= dim[i];
     return n;
   }
-  float* f32() const { return static_cast<float*>(data); }
-  int32_t* i32() const { return static_cast<int32_t*>(data); }
+  SONANT_INLINE float* f32() const { return static_cast<float*>(data); }
+  SONANT_INLINE int32_t* i32() const { return static_cast<int32_t*>(data); }
 };
 
 // One node of a bound Plan. Attributes come in the order of the opset row (runtime/opset.gen.h names the indices): ints as
@@ -40,17 +44,18 @@ struct Call {
   const int64_t* extra = nullptr;
   int32_t n_in = 0, n_out = 0, n_attr = 0, n_extra = 0;
 
-  bool has(int i) const { return i < n_in && in[i].data != nullptr; }
-  int64_t integer(int i) const { return attr[i]; }
-  double real(int i) const {
+  SONANT_INLINE bool has(int i) const { return i < n_in && in[i].data != nullptr; }
+  SONANT_INLINE int64_t integer(int i) const { return attr[i]; }
+  SONANT_INLINE double real(int i) const {
     double v;
     std::memcpy(&v, &attr[i], sizeof v);
     return v;
   }
 };
 
-// Runs f(begin, end) over [0, n) on the pool's threads, in pieces of `grain`; blocks until all are done. The split never
-// changes a result: a kernel must compute each output in one piece, in a fixed order.
+// Runs f(begin, end) over [0, n) on the pool's threads, in pieces of `grain` (the last may be shorter); blocks until all are
+// done and throws what a piece threw. The split never changes a result: a kernel must compute each output in one piece, in a
+// fixed order.
 using Range = std::function<void(int64_t begin, int64_t end)>;
 
 struct Context {
@@ -60,7 +65,7 @@ struct Context {
   const Tensor* states = nullptr;  // [n_rows, ...] each; attributes of kind state index this array
   int32_t n_states = 0;
 
-  void for_each(int64_t n, int64_t grain, const Range& f) const { parallel(pool, n, grain, f); }
+  SONANT_INLINE void for_each(int64_t n, int64_t grain, const Range& f) const { parallel(pool, n, grain, f); }
 };
 
 // Thread-local scratch of at least `bytes`, 64-byte aligned; `slot` 0..3 lets one kernel hold several at once.

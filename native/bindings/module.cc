@@ -1,0 +1,131 @@
+// The Python module `sonant._native`: pool, run, packing. Everything about Programs is on the Python side
+// (sonant/backends/native).
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../kernels/pack.h"
+#include "../runtime/executor.h"
+#include "../runtime/isa.h"
+#include "../runtime/platform.h"
+#include "../runtime/pool.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using sonant::DType;
+using sonant::PackRole;
+using sonant::Pool;
+
+using Words = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Addresses = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+PackRole role_of(const std::string& name) {
+  if (name == "linear") return PackRole::linear;
+  if (name == "conv") return PackRole::conv;
+  if (name == "lstm") return PackRole::lstm;
+  throw std::invalid_argument("a packing role is linear, conv or lstm, not '" + name + "'");
+}
+
+DType dtype_of(const std::string& name) {
+  if (name == "f32") return DType::f32;
+  if (name == "f16") return DType::f16;
+  if (name == "bf16") return DType::bf16;
+  throw std::invalid_argument("packed weights are f32, f16 or bf16, not '" + name + "'");
+}
+
+// Dims of a weight for pack.h, checked against its role.
+std::vector<int64_t> checked_dims(PackRole role, const std::vector<int64_t>& shape, int64_t groups) {
+  if (shape.size() != (role == PackRole::linear ? 2u : 3u)) throw std::invalid_argument("a weight of an unfit rank");
+  for (const int64_t d : shape) {
+    if (d < 1) throw std::invalid_argument("a weight with an empty axis");
+  }
+  if (groups < 1 || shape[0] % groups != 0) throw std::invalid_argument("outputs that groups do not divide");
+  return shape;
+}
+
+size_t packed_bytes(const std::string& role, const std::vector<int64_t>& shape, int64_t groups, const std::string& dtype) {
+  const std::vector<int64_t> dims = checked_dims(role_of(role), shape, groups);
+  return sonant::packed_bytes(role_of(role), dims.data(), static_cast<int>(dims.size()), groups, dtype_of(dtype));
+}
+
+void pack(const std::string& role, const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& src, int64_t groups,
+          const std::string& dtype, const nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& dst) {
+  std::vector<int64_t> shape;
+  for (size_t i = 0; i < src.ndim(); ++i) shape.push_back(static_cast<int64_t>(src.shape(i)));
+  const size_t bytes = packed_bytes(role, shape, groups, dtype);
+  if (dst.shape(0) != bytes) {
+    throw std::invalid_argument("the target of pack holds " + std::to_string(dst.shape(0)) + " bytes, not " +
+                                std::to_string(bytes));
+  }
+  const PackRole r = role_of(role);
+  const DType t = dtype_of(dtype);
+  nb::gil_scoped_release release;
+  sonant::pack(r, src.data(), shape.data(), static_cast<int>(shape.size()), groups, t, dst.data());
+}
+
+const int64_t* addresses(const Addresses& a) {
+  const auto code = static_cast<nb::dlpack::dtype_code>(a.dtype().code);
+  if (a.dtype().bits != 64 || (code != nb::dlpack::dtype_code::Int && code != nb::dlpack::dtype_code::UInt)) {
+    throw std::invalid_argument("addresses must be int64 or uint64");
+  }
+  return static_cast<const int64_t*>(a.data());
+}
+
+int64_t size(const Addresses& a) { return static_cast<int64_t>(a.shape(0)); }
+
+int run(const Words& bytecode, const Addresses& weights, const Addresses& inputs, const Addresses& outputs,
+        const Words& states, int64_t arena_bytes, const std::string& isa, Pool& pool,
+        const std::optional<nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& cancel,
+        const std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& seconds) {
+  sonant::Run r;
+  r.words = bytecode.data();
+  r.n_words = static_cast<int64_t>(bytecode.shape(0));
+  r.memory.arena_bytes = arena_bytes;
+  r.memory.weights = addresses(weights), r.memory.n_weights = size(weights);
+  r.memory.inputs = addresses(inputs), r.memory.n_inputs = size(inputs);
+  r.memory.outputs = addresses(outputs), r.memory.n_outputs = size(outputs);
+  if (states.shape(0) % sonant::kTensorWords != 0) throw std::invalid_argument("a state has 11 words");
+  for (size_t at = 0; at < states.shape(0); at += sonant::kTensorWords) {
+    r.states.push_back(sonant::decode_state(states.data() + at));
+  }
+  if (cancel && cancel->shape(0) > 0) r.cancel = cancel->data();
+  if (seconds) {
+    if (seconds->shape(0) != static_cast<size_t>(sonant::kOps)) {
+      throw std::invalid_argument("seconds must have one place per op");
+    }
+    r.seconds = seconds->data();
+  }
+  const sonant::KernelTable& kernels = sonant::kernels_of(isa);
+  nb::gil_scoped_release release;
+  return static_cast<int>(sonant::run(r, kernels, pool));
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.doc() = "Kernels and runtime of the native backend; used through sonant.backends.native.";
+  m.def("opset_version", [] { return sonant::kOpsetVersion; });
+  m.def("isas", &sonant::available_isas, "Instruction sets that this machine can run, best last.");
+  m.def("available_cpus", &sonant::available_cpus, "CPUs that this process may use.");
+  m.def("packed_bytes", &packed_bytes, nb::arg("role"), nb::arg("shape"), nb::arg("groups"), nb::arg("dtype"));
+  m.def("pack", &pack, nb::arg("role"), nb::arg("src"), nb::arg("groups"), nb::arg("dtype"), nb::arg("dst"));
+  nb::class_<Pool>(m, "Pool", "Threads and workspaces for runs; the threads start with the first run that needs them.")
+      .def(nb::init<int>(), nb::arg("n_threads"))
+      .def_prop_ro("n_threads", &Pool::n_threads)
+      .def("close", &Pool::close, nb::call_guard<nb::gil_scoped_release>(),
+           "End the threads and free the kept workspaces; a later run starts them again.");
+  m.def("run", &run, nb::arg("bytecode"), nb::arg("weights"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"),
+        nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
+        nb::arg("seconds").none() = nb::none(),
+        "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per op) "
+        "has the time of each op added. RuntimeError is what a kernel refuses, ValueError malformed code.");
+}

@@ -1,0 +1,59 @@
+// Reading the bytecode of a bound Plan: one array of int64 words.
+//
+//   [n_blocks, start of block 0, start of block 1, ...], then each block: [n_instructions, instructions...]
+//   instruction: [length in words, opcode, n_in, n_out, n_attr, n_extra, tensors (inputs, then outputs), attrs, extra]
+//   tensor, 11 words: [space, index, offset in bytes, dtype, rank, d0..d5]
+//   space: 0 absent | 1 arena | 2 weights[index] | 3 inputs[index] | 4 outputs[index]; the offset counts from there
+//
+// Attributes: int and dim as they are; float as the bits of a double; strings as the index in their list (opset.gen.h), a
+// dtype as its DType, a state as its index or -1; steps, dims and ints as an offset into `extra`. There, a list is its
+// count and values; a step list is the number of steps, then per step the opcode of a pointwise op, the number of
+// arguments, and pairs (0, register) or (1, bits of a double). Empty steps are -1.
+//
+// loop: inputs = [initial carries..., carry inputs of the body..., carry outputs of the body..., (done), values of the body
+// to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs = [block, n_carry,
+// trips, has_done].
+//
+// Everything that could send the executor outside an array is checked here, so that malformed code raises
+// std::invalid_argument. The shapes of a node's tensors are checked by its kernel.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "call.h"
+#include "opset.gen.h"
+
+namespace sonant {
+
+// Where the spaces of tensors begin.
+struct Memory {
+  char* arena = nullptr;
+  int64_t arena_bytes = 0;
+  const int64_t* weights = nullptr;  // addresses
+  const int64_t* inputs = nullptr;
+  const int64_t* outputs = nullptr;
+  int64_t n_weights = 0, n_inputs = 0, n_outputs = 0;
+};
+
+struct Instruction {
+  Op op;
+  Call call;  // its tensors lie in Code::tensors
+};
+
+struct Code {
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<Instruction>> blocks;
+};
+
+constexpr int kTensorWords = 5 + kMaxRank;
+
+Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t n_states);
+
+// The tensor at `words` with its address in the offset word (a state).
+Tensor decode_state(const int64_t* words);
+
+// The kernel's name for messages.
+inline const OpRow& row_of(Op op) { return kOpRows[static_cast<int>(op)]; }
+
+}  // namespace sonant

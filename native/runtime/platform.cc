@@ -1,0 +1,107 @@
+#include "platform.h"
+
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+#if defined(_WIN32)
+#include <malloc.h>
+#else
+#include <pthread.h>
+#endif
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/mman.h>
+#endif
+
+namespace sonant {
+
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugeFrom = size_t{8} << 20;
+
+}  // namespace
+
+#if defined(__x86_64__) || defined(__i386__)
+CpuFeatures cpu_features() {
+  CpuFeatures found;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
+  constexpr unsigned kFma = 1u << 12, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;
+  constexpr unsigned kWanted = kFma | kOsxsave | kAvx | kF16c;
+  if ((c & kWanted) != kWanted) return found;
+  unsigned xcr0 = 0, high = 0;
+  __asm__("xgetbv" : "=a"(xcr0), "=d"(high) : "c"(0));
+  const bool saves_ymm = (xcr0 & 0x6) == 0x6, saves_zmm = (xcr0 & 0xE6) == 0xE6;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return found;
+  constexpr unsigned kAvx2 = 1u << 5, kF = 1u << 16, kDq = 1u << 17, kBw = 1u << 30, kVl = 1u << 31;
+  constexpr unsigned kAvx512 = kF | kDq | kBw | kVl;
+  found.avx2 = saves_ymm && (b & kAvx2) != 0;
+  found.avx512 = found.avx2 && saves_zmm && (b & kAvx512) == kAvx512;
+  if (found.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) found.avx512bf16 = (a & (1u << 5)) != 0;
+  return found;
+}
+
+void spin_pause() { __builtin_ia32_pause(); }
+#else
+CpuFeatures cpu_features() {
+  CpuFeatures found;
+#if defined(__aarch64__)
+  found.neon = true;  // part of the base instruction set
+#endif
+  return found;
+}
+
+void spin_pause() {
+#if defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+#endif
+
+int available_cpus() {
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+  const unsigned n = std::thread::hardware_concurrency();
+  return n ? static_cast<int>(n) : 1;
+}
+
+void* allocate_aligned(size_t bytes) {
+  const size_t alignment = bytes >= kHugeFrom ? kHugePage : 64;
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+#if defined(_WIN32)
+  void* p = _aligned_malloc(rounded ? rounded : alignment, alignment);
+  if (p == nullptr) throw std::bad_alloc();
+#else
+  void* p = nullptr;
+  if (posix_memalign(&p, alignment, rounded ? rounded : alignment) != 0) throw std::bad_alloc();
+#endif
+#if defined(__linux__)
+  if (bytes >= kHugeFrom) madvise(p, rounded, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+
+void free_aligned(void* p) {
+#if defined(_WIN32)
+  _aligned_free(p);
+#else
+  std::free(p);
+#endif
+}
+
+void on_fork(void (*prepare)(), void (*parent)(), void (*child)()) {
+#if defined(_WIN32)
+  static_cast<void>(prepare), static_cast<void>(parent), static_cast<void>(child);  // Windows has no fork
+#else
+  pthread_atfork(prepare, parent, child);
+#endif
+}
+
+}  // namespace sonant

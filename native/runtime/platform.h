@@ -1,0 +1,31 @@
+// What the runtime needs of the machine. platform.cc is the only file that calls the operating system or reads CPU
+// registers.
+#pragma once
+
+#include <cstddef>
+
+namespace sonant {
+
+struct CpuFeatures {
+  bool avx2 = false;        // AVX2, FMA and F16C, with the operating system saving the registers
+  bool avx512 = false;      // AVX-512 F, BW, DQ, VL
+  bool avx512bf16 = false;  // and BF16
+  bool neon = false;
+};
+
+CpuFeatures cpu_features();
+
+// CPUs that this process may use.
+int available_cpus();
+
+// 64-byte aligned; large blocks ask for huge pages. Throws std::bad_alloc.
+void* allocate_aligned(size_t bytes);
+void free_aligned(void* p);
+
+// Calls `prepare` before a fork, `parent` and `child` after it, each in its process. To be called once.
+void on_fork(void (*prepare)(), void (*parent)(), void (*child)());
+
+// Tells the CPU that this is a spin loop.
+void spin_pause();
+
+}  // namespace sonant
