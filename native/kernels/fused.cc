@@ -1,0 +1,303 @@
+#include "fused.h"
+
+#include <stdexcept>
+
+#include "pack.h"
+
+namespace sonant::SONANT_ISA {
+namespace {
+
+Operand bind(const Tensor& t, const int64_t* shape, int rank) {
+  Operand o;
+  o.data = t.f32();
+  const int64_t channels = shape[rank - 1];
+  o.channel_step = t.rank == 0 || (t.dim[t.rank - 1] == 1 && channels != 1) ? 0 : 1;
+  int64_t stride = t.rank == 0 ? 1 : t.dim[t.rank - 1];
+  bool once = true, same = o.channel_step == 1 || channels == 1;
+  o.n_axes = rank - 1;
+  for (int i = rank - 2; i >= 0; --i) {
+    const int at = i - rank + t.rank;
+    const int64_t size = at >= 0 ? t.dim[at] : 1;
+    o.size[i] = shape[i];
+    o.stride[i] = size == 1 ? 0 : stride;
+    once = once && size == 1;
+    same = same && size == shape[i];
+    stride *= size;
+  }
+  o.row_step = once ? 0 : same ? channels : -1;
+  return o;
+}
+
+Vec apply(Op op, Vec a, Vec b, Vec c) {
+  const Vec one = set1(1.0f);
+  switch (op) {
+    case Op::add:
+      return a + b;
+    case Op::sub:
+      return a - b;
+    case Op::mul:
+      return a * b;
+    case Op::div:
+      return a / b;
+    case Op::minimum:
+      return min(a, b);
+    case Op::maximum:
+      return max(a, b);
+    case Op::greater:
+      return select(a > b, one, zero());
+    case Op::equal:
+      return select(a == b, one, zero());
+    case Op::atan2:
+      return atan2(a, b);
+    case Op::exp:
+      return exp(a);
+    case Op::log:
+      return log(a);
+    case Op::sin:
+      return sin(a);
+    case Op::cos:
+      return cos(a);
+    case Op::tanh:
+      return tanh(a);
+    case Op::sigmoid:
+      return sigmoid(a);
+    case Op::relu:
+      return relu(a);
+    case Op::silu:
+      return silu(a);
+    case Op::gelu:
+      return gelu(a);
+    case Op::gelu_tanh:
+      return gelu_tanh(a);
+    case Op::sqrt:
+      return sqrt(a);
+    case Op::abs:
+      return abs(a);
+    case Op::floor:
+      return floor(a);
+    case Op::round:
+      return round(a);
+    case Op::leaky_relu:
+      return leaky_relu(a, b);
+    case Op::snake:
+      return a + sin_squared(b * a) / b;
+    case Op::affine:
+      return fma(a, b, c);
+    case Op::where:
+      return select(a == zero(), c, b);
+    default:
+      throw std::runtime_error("a dense op was given a fused step that is not pointwise");
+  }
+}
+
+bool is(const Step& s, Op op, int a, int b = -1, int c = -1) {
+  return s.op == op && s.arg[0].reg == a && s.arg[1].reg == b && s.arg[2].reg == c;
+}
+
+// In a chain every step takes the last result first and no other result.
+bool is_chain(const Fused& f) {
+  for (int i = 0; i < f.n; ++i) {
+    if (f.step[i].arg[0].reg != (i == 0 ? 0 : f.n_operands + i)) return false;
+    for (int k = 1; k < 3; ++k) {
+      const int reg = f.step[i].arg[k].reg;
+      if (reg == 0 || reg > f.n_operands) return false;
+    }
+  }
+  return true;
+}
+
+Fused::Pattern pattern_of(const Fused& f) {
+  using Pattern = Fused::Pattern;
+  if (f.n == 0) return Pattern::none;
+  const Step *s = f.step, *t = f.step + 1;
+  const auto wide = [&](int reg) { return f.operand[reg - 1].channel_step == 1; };
+  const auto fixed = [&](int reg) { return wide(reg) && f.operand[reg - 1].row_step == 0; };
+  const int result = f.n_operands + 1;
+  const bool affine = is(s[0], Op::affine, 0, 1, 2) && wide(1) && wide(2);
+  if (f.n == 1 && affine) return Pattern::affine;
+  if (f.n == 1 && is(s[0], Op::leaky_relu, 0)) return Pattern::leaky;
+  if (f.n == 1 && is(s[0], Op::snake, 0, 1) && fixed(1)) return Pattern::snake;
+  if (f.n == 2 && affine && is(t[0], Op::leaky_relu, result)) return Pattern::affine_leaky;
+  if (f.n == 2 && affine && is(t[0], Op::snake, result, 3) && fixed(3)) return Pattern::affine_snake;
+  return is_chain(f) ? Pattern::chain : Pattern::general;
+}
+
+// Lanes [c, c + n) of one row: `x` through all steps.
+Vec evaluate(const Fused& f, const float* const* operand_row, Vec x, int64_t c, int64_t n) {
+  Vec reg[1 + 2 * Fused::kMost];
+  reg[0] = x;
+  for (int i = 0; i < f.n_operands; ++i) reg[1 + i] = f.operand[i].at(operand_row[i], c, n);
+  for (int i = 0; i < f.n; ++i) {
+    const Argument* arg = f.step[i].arg;
+    const auto value = [&](int k) { return arg[k].reg < 0 ? set1(arg[k].literal) : reg[arg[k].reg]; };
+    reg[1 + f.n_operands + i] = apply(f.step[i].op, value(0), value(1), value(2));
+  }
+  return reg[f.n_operands + f.n];
+}
+
+// y[c] = op(x[c], c, lanes) over one row.
+template <class F>
+inline void map(const float* x, int64_t channels, float* y, F op) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) store(y + c, op(load(x + c), c, int64_t{kWidth}));
+  if (c < channels) store_n(y + c, op(load_n(x + c, channels - c), c, channels - c), channels - c);
+}
+
+inline Vec get(const float* p, int64_t c, int64_t n) { return n == kWidth ? load(p + c) : load_n(p + c, n); }
+
+void general_row(const Fused& f, const float* x, int64_t flat, int64_t channels, float* y) {
+  const float* row[Fused::kMost];
+  for (int i = 0; i < f.n_operands; ++i) row[i] = f.operand[i].row(flat);
+  map(x, channels, y, [&](Vec v, int64_t c, int64_t n) { return evaluate(f, row, v, c, n); });
+}
+
+void prologue_row(const Fused& f, const float* x, int64_t flat, int64_t channels, const float* inverse, float* y) {
+  using Pattern = Fused::Pattern;
+  const bool affine =
+      f.pattern == Pattern::affine || f.pattern == Pattern::affine_leaky || f.pattern == Pattern::affine_snake;
+  const float *scale = affine ? f.operand[0].row(flat) : nullptr, *shift = affine ? f.operand[1].row(flat) : nullptr;
+  const float* alpha = f.pattern == Pattern::snake     ? f.operand[0].data
+                       : affine && f.n == 2 && inverse ? f.operand[2].data
+                                                       : nullptr;
+  const Vec slope = set1(f.step[f.n - 1].arg[1].literal);
+  const auto snake = [=](Vec v, int64_t c, int64_t n) {
+    return fma(sin_squared(get(alpha, c, n) * v), get(inverse, c, n), v);
+  };
+  const auto norm = [=](Vec v, int64_t c, int64_t n) { return fma(v, get(scale, c, n), get(shift, c, n)); };
+  switch (f.pattern) {
+    case Pattern::affine:
+      return map(x, channels, y, norm);
+    case Pattern::leaky:
+      return map(x, channels, y, [=](Vec v, int64_t, int64_t) { return leaky_relu(v, slope); });
+    case Pattern::snake:
+      return map(x, channels, y, snake);
+    case Pattern::affine_leaky:
+      return map(x, channels, y, [=](Vec v, int64_t c, int64_t n) { return leaky_relu(norm(v, c, n), slope); });
+    case Pattern::affine_snake:
+      return map(x, channels, y, [=](Vec v, int64_t c, int64_t n) { return snake(norm(v, c, n), c, n); });
+    default:
+      return general_row(f, x, flat, channels, y);
+  }
+}
+
+// tile[i][j] = op(tile[i][j], row i, column j, lanes) over a tile.
+template <class F>
+inline void each(float* tile, int rows, int64_t width, F op) {
+  for (int i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < width; j += kWidth) {
+      float* at = tile + i * kPanel + j;
+      store(at, op(load(at), i, j, width - j < kWidth ? width - j : int64_t{kWidth}));
+    }
+  }
+}
+
+struct Place {
+  int64_t flat, flat_step, c;
+};
+
+// One step of a chain, in place.
+void chain_step(const Fused& f, const Step& s, float* tile, int rows, int64_t width, const Place& at) {
+  const auto value = [&](const Argument& a, int i, int64_t j, int64_t n) {
+    if (a.reg < 0) return set1(a.literal);
+    const Operand& o = f.operand[a.reg - 1];
+    return o.at(o.row(at.flat + i * at.flat_step), at.c + j, n);
+  };
+  switch (s.op) {
+    case Op::add:
+      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) { return v + value(s.arg[1], i, j, n); });
+    case Op::mul:
+      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) { return v * value(s.arg[1], i, j, n); });
+    default:
+      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) {
+        return apply(s.op, v, value(s.arg[1], i, j, n), value(s.arg[2], i, j, n));
+      });
+  }
+}
+
+void general_tile(const Fused& f, float* tile, int rows, int64_t width, const Place& at) {
+  for (int i = 0; i < rows; ++i) {
+    const float* row[Fused::kMost];
+    for (int k = 0; k < f.n_operands; ++k) {
+      const Operand& o = f.operand[k];
+      row[k] = o.row(at.flat + i * at.flat_step) + at.c * o.channel_step;
+    }
+    float* t = tile + i * kPanel;
+    map(t, width, t, [&](Vec v, int64_t c, int64_t n) { return evaluate(f, row, v, c, n); });
+  }
+}
+
+}  // namespace
+
+const float* Operand::row(int64_t flat) const {
+  if (row_step >= 0) return data + flat * row_step;
+  int64_t offset = 0;
+  for (int i = n_axes - 1; i >= 0; --i) {
+    offset += flat % size[i] * stride[i];
+    flat /= size[i];
+  }
+  return data + offset;
+}
+
+Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, const int64_t* shape, int rank) {
+  Fused f;
+  if (steps < 0) return f;
+  const int64_t* word = call.extra + steps;
+  f.n = static_cast<int>(*word++);
+  f.n_operands = n;
+  if (f.n > Fused::kMost || n > Fused::kMost)
+    throw std::runtime_error("a dense op was given more than 16 fused steps or operands");
+  for (int i = 0; i < n; ++i) f.operand[i] = bind(operands[i], shape, rank);
+  for (int i = 0; i < f.n; ++i) {
+    f.step[i].op = static_cast<Op>(*word++);
+    const int64_t n_args = *word++;
+    for (int64_t k = 0; k < n_args; ++k, word += 2) {
+      double literal = 0;
+      if (word[0] == 1) std::memcpy(&literal, &word[1], sizeof literal);
+      if (k < 3) f.step[i].arg[k] = {word[0] == 1 ? -1 : static_cast<int>(word[1]), static_cast<float>(literal)};
+    }
+  }
+  f.pattern = pattern_of(f);
+  return f;
+}
+
+void apply_prologue(const Fused& f, const float* x, int64_t flat, int64_t rows, int64_t channels, float* dst,
+                    int64_t dst_step) {
+  using Pattern = Fused::Pattern;
+  float* inverse = nullptr;
+  if (f.pattern == Pattern::snake || f.pattern == Pattern::affine_snake) {
+    inverse = static_cast<float*>(scratch(2, static_cast<size_t>(channels) * 4));
+    const float* alpha = f.operand[f.pattern == Pattern::snake ? 0 : 2].data;
+    map(alpha, channels, inverse, [](Vec a, int64_t, int64_t) { return set1(1.0f) / a; });
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    float* to = dst + i * dst_step;
+    if (f.pattern == Pattern::none) {
+      std::memcpy(to, x + i * channels, static_cast<size_t>(channels) * 4);
+    } else {
+      prologue_row(f, x + i * channels, flat + i, channels, inverse, to);
+    }
+  }
+}
+
+void finish(const Fused& f, float* tile, int rows, int64_t width, int64_t flat, int64_t flat_step, int64_t c,
+            const float* bias, float* out, int64_t channels) {
+  if (bias) {
+    each(tile, rows, width, [=](Vec v, int, int64_t j, int64_t n) { return v + get(bias + c, j, n); });
+  }
+  const Place at = {flat, flat_step, c};
+  if (f.pattern == Fused::Pattern::general) {
+    general_tile(f, tile, rows, width, at);
+  } else {
+    for (int i = 0; i < f.n; ++i) chain_step(f, f.step[i], tile, rows, width, at);
+  }
+  for (int i = 0; i < rows; ++i) {
+    float* to = out + (flat + i * flat_step) * channels + c;
+    if (width == kPanel) {
+      for (int j = 0; j < kPanel; j += kWidth) store(to + j, load(tile + i * kPanel + j));
+    } else {
+      std::memcpy(to, tile + i * kPanel, static_cast<size_t>(width) * 4);
+    }
+  }
+}
+
+}  // namespace sonant::SONANT_ISA

@@ -1,0 +1,215 @@
+#include "gemm.h"
+
+namespace sonant::SONANT_ISA {
+namespace {
+
+// Loads kWidth weights of channel c at column j. Pairs: the two channels of a bf16 pair share a 32-bit lane.
+struct WeightF32 {
+  using Element = float;
+  static constexpr int kPair = 1;
+  static Vec at(const float* w, int) { return load(w); }
+};
+struct WeightF16 {
+  using Element = uint16_t;
+  static constexpr int kPair = 1;
+  static Vec at(const uint16_t* w, int) { return load_f16(w); }
+};
+struct WeightBf16 {
+  using Element = uint16_t;
+  static constexpr int kPair = 2;
+  static Vec at(const uint16_t* w, int odd) {
+    Vec both;
+    std::memcpy(&both, w, sizeof both);
+    return odd ? from_bits(bits(both) & iset1(static_cast<int32_t>(0xFFFF0000u))) : from_bits(bits(both) << 16);
+  }
+};
+
+template <int R, int V, class W>
+inline __attribute__((always_inline)) void step(const float* x, int64_t step, const typename W::Element* w, int odd,
+                                                Vec (&sum)[R][V]) {
+  Vec b[V];
+#pragma GCC unroll 8
+  for (int j = 0; j < V; ++j) b[j] = W::at(w + j * kWidth * W::kPair, odd);
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) {
+    Vec a = set1(x[i * step]);
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
+  }
+}
+
+// R rows by V vectors of outputs, starting at output `column` of the panel.
+template <int R, int V, class W>
+void columns(const Product& p, int column, float* tile) {
+  Vec sum[R][V];
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) sum[i][j] = zero();
+  }
+  const int64_t row = p.step, channels = p.channels;
+  for (int64_t k = 0; k < p.taps; ++k) {
+    const float* x = static_cast<const float*>(p.input) + k * p.tap_step;
+    const auto* w = static_cast<const typename W::Element*>(p.weight) + k * p.weight_tap_step + column * W::kPair;
+    if constexpr (W::kPair == 1) {
+      const int64_t next = p.weight_step;
+      for (int64_t c = 0; c < channels; ++c, w += next) step<R, V, W>(x + c, row, w, 0, sum);
+    } else {
+      int64_t c = 0;
+      for (; c + 1 < channels; c += 2, w += 2 * kPanel) {
+        step<R, V, W>(x + c, row, w, 0, sum);
+        step<R, V, W>(x + c + 1, row, w, 1, sum);
+      }
+      if (c < channels) step<R, V, W>(x + c, row, w, 0, sum);
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) store(tile + i * kPanel + column + j * kWidth, sum[i][j]);
+  }
+}
+
+// Few rows take the panel in one pass, so that its weights stream from memory once and in order; more rows leave room
+// for fewer outputs at a time.
+constexpr int vectors_at_once(int rows) {
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+  return rows > 0 ? 2 : 0;
+#elif SONANT_ISA_ID == SONANT_ID_avx2
+  return rows <= 2 ? 4 : 2;
+#elif SONANT_ISA_ID == SONANT_ID_neon
+  return rows <= 2 ? 8 : 4;
+#else
+  return rows <= 1 ? 8 : 4;
+#endif
+}
+
+template <int R, class W>
+void panel(const Product& p, float* tile) {
+  constexpr int V = vectors_at_once(R);
+  for (int column = 0; column < kPanel; column += V * kWidth) columns<R, V, W>(p, column, tile);
+}
+
+using Kernel = void (*)(const Product&, float*);
+
+template <class W>
+Kernel kernel_for(int rows) {
+  switch (rows) {
+    case 1:
+      return panel<1, W>;
+    case 2:
+      return panel<2, W>;
+    case 3:
+      return panel<3, W>;
+#if SONANT_ISA_ID != SONANT_ID_generic
+    case 4:
+      return panel<4, W>;
+    case 5:
+      return panel<5, W>;
+    case 6:
+      return panel<6, W>;
+#endif
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+    case 7:
+      return panel<7, W>;
+    case 8:
+      return panel<8, W>;
+    case 9:
+      return panel<9, W>;
+    case 10:
+      return panel<10, W>;
+    case 11:
+      return panel<11, W>;
+    case 12:
+      return panel<12, W>;
+#endif
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void multiply(const Product& p, int rows, DType dtype, float* tile) {
+  switch (dtype) {
+    case DType::f16:
+      return kernel_for<WeightF16>(rows)(p, tile);
+    case DType::bf16:
+      return kernel_for<WeightBf16>(rows)(p, tile);
+    default:
+      return kernel_for<WeightF32>(rows)(p, tile);
+  }
+}
+
+void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile) {
+  for (int i = 0; i < rows; ++i) {
+    const float* x = static_cast<const float*>(p.input) + i * p.step;
+    const float* w = static_cast<const float*>(p.weight);
+    for (int64_t c = 0; c < width; c += kWidth) {
+      const int64_t n = width - c < kWidth ? width - c : kWidth;
+      Vec sum = zero();
+      for (int64_t k = 0; k < p.taps; ++k) {
+        const float *xk = x + k * p.tap_step + c, *wk = w + k * p.weight_tap_step + c;
+        sum = n == kWidth ? fma(load(xk), load(wk), sum) : fma(load_n(xk, n), load_n(wk, n), sum);
+      }
+      store(tile + i * kPanel + c, sum);
+    }
+  }
+}
+
+void widen(const void* src, DType dtype, int64_t channels, float* dst) {
+  const auto* w = static_cast<const uint16_t*>(src);
+  if (dtype == DType::f16) {
+    for (int64_t i = 0; i < channels * kPanel; i += kWidth) store(dst + i, load_f16(w + i));
+    return;
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const uint16_t* pair = w + (c / 2) * 2 * kPanel;
+    for (int j = 0; j < kPanel; j += kWidth) {
+      store(dst + c * kPanel + j, WeightBf16::at(pair + 2 * j, static_cast<int>(c % 2)));
+    }
+  }
+}
+
+#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+namespace {
+
+template <int R>
+void panel_bf16(const Product& p, float* tile) {
+  __m512 sum[R][2];
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
+  const int64_t row = p.step, channels = p.channels;
+  for (int64_t k = 0; k < p.taps; ++k) {
+    const uint16_t* x = static_cast<const uint16_t*>(p.input) + k * p.tap_step;
+    const uint16_t* w = static_cast<const uint16_t*>(p.weight) + k * p.weight_tap_step;
+    for (int64_t c = 0; c < channels; c += 2, w += 2 * kPanel) {
+      auto b0 = (__m512bh)_mm512_loadu_si512(w), b1 = (__m512bh)_mm512_loadu_si512(w + kPanel);
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        int32_t pair;
+        std::memcpy(&pair, x + i * row + c, 4);
+        auto a = (__m512bh)_mm512_set1_epi32(pair);
+        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], a, b0);
+        sum[i][1] = _mm512_dpbf16_ps(sum[i][1], a, b1);
+      }
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) {
+    _mm512_storeu_ps(tile + i * kPanel, sum[i][0]);
+    _mm512_storeu_ps(tile + i * kPanel + 16, sum[i][1]);
+  }
+}
+
+}  // namespace
+
+void multiply_bf16(const Product& p, int rows, float* tile) {
+  static constexpr Kernel kKernels[] = {panel_bf16<1>, panel_bf16<2>,  panel_bf16<3>,  panel_bf16<4>,
+                                        panel_bf16<5>, panel_bf16<6>,  panel_bf16<7>,  panel_bf16<8>,
+                                        panel_bf16<9>, panel_bf16<10>, panel_bf16<11>, panel_bf16<12>};
+  kKernels[rows - 1](p, tile);
+}
+#endif
+
+}  // namespace sonant::SONANT_ISA

@@ -1,0 +1,45 @@
+// The innermost loops of the dense ops: a few rows times one packed panel of 32 outputs, the whole reduction in
+// registers.
+//
+// Each output has one accumulator that takes taps, then channels, in order. So its bits depend on nothing but its own
+// row: not on how many rows are computed together, nor on threads, nor on the width of the weights in memory (f16 and
+// bf16 are widened exactly).
+#pragma once
+
+#include "../simd/vec.h"
+#include "pack.h"
+
+namespace sonant::SONANT_ISA {
+
+// Rows a kernel takes at once, chosen so that the accumulators fill the register file.
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+constexpr int kMaxRows = 12;  // of 32 outputs: 24 of 32 registers
+#elif SONANT_ISA_ID == SONANT_ID_generic
+constexpr int kMaxRows = 3;
+#else
+constexpr int kMaxRows = 6;  // of 16 outputs: 12 of 16 (AVX2), 24 of 32 (NEON)
+#endif
+
+struct Product {
+  const void* input = nullptr;  // of row 0 and tap 0; f32, or bf16 for multiply_bf16
+  int64_t step = 0;             // elements from one output row's input to the next
+  int64_t tap_step = 0;         // from one tap to the next
+  const void* weight = nullptr;
+  int64_t weight_tap_step = 0;
+  int64_t weight_step = kPanel;  // from one channel to the next (f32 and f16 weights)
+  int64_t taps = 0, channels = 0;
+};
+
+// tile [rows][32] = the products; 1 <= rows <= kMaxRows. `dtype` is that of the weights.
+void multiply(const Product& p, int rows, DType dtype, float* tile);
+
+// The same for inputs and weights in bf16 with the dot product of AVX512-BF16 (two channels a step); there only.
+void multiply_bf16(const Product& p, int rows, float* tile);
+
+// Each of `width` <= 32 neighbouring channels with its own weight at each tap.
+void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile);
+
+// One tap of a packed panel widened to f32.
+void widen(const void* src, DType dtype, int64_t channels, float* dst);
+
+}  // namespace sonant::SONANT_ISA

@@ -1,0 +1,100 @@
+#include "pack.h"
+
+#include <stdexcept>
+
+namespace sonant {
+namespace {
+
+// Every role as a grouped convolution.
+struct Shape {
+  int64_t groups, outputs, taps, channels;  // outputs per group, channels per output
+  bool depthwise;
+};
+
+Shape shape_of(PackRole role, const int64_t* dims, int rank, int64_t groups) {
+  if (rank != (role == PackRole::linear ? 2 : 3)) throw std::runtime_error("pack: a weight of the wrong rank");
+  if (role == PackRole::linear) return {1, dims[0], 1, dims[1], false};
+  if (role == PackRole::lstm) return {dims[0], dims[1], 1, dims[2], false};
+  if (groups < 1 || dims[0] % groups != 0) throw std::runtime_error("pack: outputs are not a multiple of groups");
+  return {groups, dims[0] / groups, dims[1], dims[2], dims[2] == 1 && dims[0] == groups};
+}
+
+uint32_t bits_of(float x) {
+  uint32_t b;
+  std::memcpy(&b, &x, 4);
+  return b;
+}
+
+uint16_t narrow_bf16(float x) {
+  uint32_t b = bits_of(x);
+  return static_cast<uint16_t>((b + 0x7FFF + ((b >> 16) & 1)) >> 16);
+}
+
+}  // namespace
+
+uint16_t narrow_f16(float x) {
+  uint32_t b = bits_of(x), sign = (b >> 16) & 0x8000, m = b & 0x7FFFFFFF;
+  if (m >= 0x7F800000) return static_cast<uint16_t>(sign | 0x7C00 | (m > 0x7F800000 ? 0x200 : 0));
+  if (m >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);
+  if (m < 0x38800000) {  // subnormal half: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits
+    float magic;
+    std::memcpy(&magic, &m, 4);
+    return static_cast<uint16_t>(sign | (bits_of(magic + 0.5f) - 0x3F000000));
+  }
+  return static_cast<uint16_t>(sign | ((m - 0x38000000 + 0xFFF + ((m >> 13) & 1)) >> 13));
+}
+
+namespace {
+
+void put(void* dst, int64_t at, float x, DType dtype) {
+  if (dtype == DType::f16) {
+    static_cast<uint16_t*>(dst)[at] = narrow_f16(x);
+  } else if (dtype == DType::bf16) {
+    static_cast<uint16_t*>(dst)[at] = narrow_bf16(x);
+  } else {
+    static_cast<float*>(dst)[at] = x;
+  }
+}
+
+void pack_depthwise(const float* src, const Shape& s, float* dst) {
+  for (int64_t c = 0; c < s.groups; ++c) {
+    for (int64_t k = 0; k < s.taps; ++k) dst[k * s.groups + c] = src[c * s.taps + k];
+  }
+}
+
+// One tap of one panel; `outputs` of its 32 lanes exist.
+void pack_tap(const float* src, int64_t row, int64_t outputs, int64_t channels, DType dtype, void* dst, int64_t at) {
+  const int64_t pair = dtype == DType::bf16 ? 2 : 1;
+  for (int64_t c = 0; c < ceil_div(channels, pair) * pair; ++c) {
+    for (int64_t lane = 0; lane < kPanel; ++lane) {
+      float x = lane < outputs && c < channels ? src[lane * row + c] : 0.0f;
+      put(dst, at + (c / pair * kPanel + lane) * pair + c % pair, x, dtype);
+    }
+  }
+}
+
+}  // namespace
+
+size_t packed_bytes(PackRole role, const int64_t* dims, int rank, int64_t groups, DType dtype) {
+  Shape s = shape_of(role, dims, rank, groups);
+  if (s.depthwise) return static_cast<size_t>(s.taps * s.groups * 4);
+  int64_t tap = panel_tap_elements(s.channels, dtype) * dtype_bytes(dtype);
+  return static_cast<size_t>(s.groups * ceil_div(s.outputs, kPanel) * s.taps * tap);
+}
+
+void pack(PackRole role, const float* src, const int64_t* dims, int rank, int64_t groups, DType dtype, void* dst) {
+  Shape s = shape_of(role, dims, rank, groups);
+  if (s.depthwise) return pack_depthwise(src, s, static_cast<float*>(dst));
+  const int64_t tap = panel_tap_elements(s.channels, dtype), row = s.taps * s.channels;
+  int64_t at = 0;
+  for (int64_t g = 0; g < s.groups; ++g) {
+    for (int64_t n = 0; n < s.outputs; n += kPanel) {
+      for (int64_t k = 0; k < s.taps; ++k, at += tap) {
+        const float* from = src + (g * s.outputs + n) * row + k * s.channels;
+        pack_tap(from, row, s.outputs - n, s.channels, dtype, dst, at);
+      }
+    }
+  }
+}
+
+}  // namespace sonant

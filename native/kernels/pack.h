@@ -1,0 +1,37 @@
+// The packed form of dense weights: panels of 32 outputs, one layout for every instruction set, for one row and for
+// many.
+//
+//   f32, f16  [groups][ceil(N/groups / 32)][K][C/groups][32]             zero padded in N
+//   bf16      [groups][ceil(N/groups / 32)][K][ceil(C/groups / 2)][32][2]  pairs along C, zero padded
+//   depthwise (C/groups == 1 and N == groups)  [K][C] f32, whatever the dtype asked for
+// linear is [N,C] with K = 1; lstm weights [D,4H,C] are D groups that all read the same C.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../runtime/call.h"
+
+namespace sonant {
+
+enum class PackRole { linear, conv, lstm };
+
+constexpr int64_t kPanel = 32;
+
+size_t packed_bytes(PackRole role, const int64_t* dims, int rank, int64_t groups, DType dtype);
+
+// src is the plain f32 weight ([N,C], [N,K,C/groups] or [D,4H,C]); dst holds packed_bytes.
+void pack(PackRole role, const float* src, const int64_t* dims, int rank, int64_t groups, DType dtype, void* dst);
+
+// Nearest half, ties to even; too large becomes infinity.
+uint16_t narrow_f16(float x);
+
+SONANT_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Elements (of dtype) of one tap of one panel, and the size of an element.
+SONANT_INLINE int64_t panel_tap_elements(int64_t channels, DType dtype) {
+  return dtype == DType::bf16 ? ceil_div(channels, 2) * 2 * kPanel : channels * kPanel;
+}
+SONANT_INLINE int64_t dtype_bytes(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4; }
+
+}  // namespace sonant
