@@ -149,7 +149,7 @@ def test_truncated_at_every_byte(tmp_path):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_flipped_bytes_give_tensors_or_an_error(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("fuzz") / "x.safetensors"
+    path = tmp_path_factory.getbasetemp() / "fuzz.safetensors"
     write_safetensors(path, {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.arange(3, dtype=np.int8)})
     raw = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):

@@ -126,7 +126,7 @@ def parse_blend(spec: str) -> list[tuple[str, float]]:
         raise InputError(f"voice {spec!r}: some voices have a weight and some have none; give all or none")
     names = [name.strip() for name, _, _ in pairs]
     weights = [_weight(weight, spec) if colon else 1.0 for _, colon, weight in pairs]
-    total = math.fsum(weights)
+    total = sum(weights)
     if not 0 < total < math.inf:
         raise InputError(f"voice {spec!r}: the weights add up to {total:g}; wanted a positive finite sum")
     return [(name, weight / total) for name, weight in zip(names, weights, strict=True)]
@@ -196,6 +196,8 @@ def _read_pt(path: Path) -> NDArray[np.generic]:
     value = open_torch(path)
     if not isinstance(value, Tensor):
         raise CheckpointError(f"{path}: holds a {type(value).__name__}, wanted one tensor")
+    if value.dtype not in ("f16", "bf16", "f32"):
+        raise CheckpointError(f"{path}: holds {value.dtype} numbers, wanted floats")
     return value.f32()
 
 
