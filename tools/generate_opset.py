@@ -31,7 +31,7 @@ def attr_kind(op: opset.Op, name: str) -> str:
 
 
 def n_outputs(op: opset.Op) -> int:
-    return {"nothing": 0, "instance_affine": 2, "loop": -1}.get(op.rule.__name__, 1)
+    return {"state_write": 0, "instance_affine": 2, "loop": -1}.get(op.rule.__name__, 1)
 
 
 def has_kernel(op: opset.Op) -> bool:

@@ -1,19 +1,19 @@
 """Functions that record one node each: the vocabulary in which layers and families are written.
 
-Each takes Values (or Python numbers, which become constants) of one Program and returns the result Value; the meaning of
-each is its row in `program/opset.py`.
+Each takes Values (or Python numbers, which become constants) of one Program and returns the result Value; the meaning
+of each is its row in `program/opset.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Union
+from typing import Any
 
 from sonant.errors import ProgramError
 from sonant.program.dims import DimLike
 from sonant.program.program import Program, Value
 
-Operand = Union[Value, float, int]
+Operand = Value | float | int
 
 
 def _record(op: str, *operands: Operand | None, **attrs: Any) -> Value:
@@ -34,6 +34,8 @@ def _record_all(op: str, *operands: Operand | None, **attrs: Any) -> tuple[Value
 def _lift(program: Program, v: Operand | None, dtype: str) -> Value | None:
     if v is None or isinstance(v, Value):
         return v
+    if dtype == "i32" and v != int(v):
+        raise ProgramError(f"the number {v} meets an i32 operand: cast the operand to f32 first")
     return program.constant(int(v) if dtype == "i32" else float(v))
 
 
@@ -45,7 +47,8 @@ def conv1d(x: Value, w: Value, bias: Value | None = None, *, rows: Value | None 
     return _record("conv1d", x, w, bias, rows, **attrs)
 
 
-def conv_transpose1d(x: Value, w: Value, bias: Value | None = None, *, rows: Value | None = None, **attrs: Any) -> Value:
+def conv_transpose1d(x: Value, w: Value, bias: Value | None = None, *, rows: Value | None = None,
+                     **attrs: Any) -> Value:
     return _record("conv_transpose1d", x, w, bias, rows, **attrs)
 
 
@@ -243,8 +246,8 @@ def randn(seed: Value, frame: Value, *, length: DimLike, channels: int, site: in
     return _record("randn", seed, frame, length=length, channels=channels, site=site)
 
 
-def sample(logits: Value, temperature: Value, top_k: Value, top_p: Value, seed: Value, frame: Value, *,
-           site: int) -> Value:
+def sample(logits: Value, temperature: Value, top_k: Value, top_p: Value,  # noqa: PLR0913 (the op's operands)
+           seed: Value, frame: Value, *, site: int) -> Value:
     return _record("sample", logits, temperature, top_k, top_p, seed, frame, site=site)
 
 
@@ -260,6 +263,8 @@ def loop(operands: Iterable[Value], body: Program, *, n_carry: int, trips: DimLi
          ) -> tuple[Value, ...]:
     """Final carries, then the stacked values, then the number of steps run."""
     values = tuple(operands)
+    if not values:
+        raise ProgramError("a loop wants at least one operand")
     for spec in body.states.values():
         values[0].program.add_state(spec.name, spec.kind, spec.shape, spec.dtype)
     for name, weight in body.weights.items():

@@ -1,7 +1,7 @@
 """The opset: every operation a Program may use, in one table. Single source of names, attributes, shapes and meaning.
 
-The NumPy backend (`backends/numpy`) gives each row its exact meaning; `tools/generate_opset.py` writes the C++ table from
-this file. Axis letters: B rows of a batch, T time, C channels in, N channels out, K kernel taps, H heads, D per head.
+The NumPy backend (`backends/numpy`) gives each row its exact meaning; `tools/generate_opset.py` writes the C++ table
+from this file. Axis letters: B rows of a batch, T time, C channels in, N channels out, K kernel taps, H heads, D per head.
 Activations are channels-last. Numbers are f32 unless a row says otherwise; ids, positions and counters are i32.
 
 Steps. A *step list* is a chain of pointwise operations in text, `"affine 0 1 2; snake 3 4"`: register 0 is the subject,
@@ -101,7 +101,7 @@ _op("attention(q, k, v, rows?, position?)", shapes.attention,
     window=Attr("int", 0), state_k=Attr("str", ""), state_v=Attr("str", ""))
 
 # --- norms ------------------------------------------------------------------------------------------------------------
-_op("layer_norm(x, weight?, bias?)", shapes.same, "over the last axis, biased variance", eps=Attr("float", 1e-5))
+_op("layer_norm(x, weight?, bias?)", shapes.layer_norm, "over the last axis, biased variance", eps=Attr("float", 1e-5))
 _op("instance_affine(x, gamma, beta)", shapes.instance_affine,
     "the (scale, shift) [B,1,C] for which affine(x, scale, shift) = (1+gamma) * (x - mean_t) / sqrt(var_t + eps) + beta; "
     "biased variance over time", eps=Attr("float", 1e-5))
@@ -120,7 +120,7 @@ _op("leaky_relu(x)", shapes.same, "x if x > 0 else slope * x", pointwise=True, s
 _op("snake(x, alpha)", shapes.broadcast, "x + sin(alpha x)^2 / alpha", pointwise=True)
 _op("affine(x, scale, shift)", shapes.broadcast, "x * scale + shift", pointwise=True)
 _op("where(c, a, b)", shapes.broadcast, "a where c is not zero, b elsewhere", pointwise=True)
-_op("pointwise(x, rest*)", shapes.pointwise, "the step list on broadcast operands, register 0 = x",
+_op("pointwise(x, rest*)", shapes.broadcast, "the step list on broadcast operands, register 0 = x",
     steps=Attr("steps", required=True))
 _op("cast(x)", shapes.cast, "to dtype; f32 to i32 truncates toward zero", dtype=REQUIRED_STR)
 
@@ -133,7 +133,7 @@ _op("transpose(x)", shapes.transpose, "axes in the order perm", perm=Attr("ints"
 _op("pad(x)", shapes.pad, "along axis, mode zero | reflect (edge not repeated)", axis=REQUIRED_INT, left=Attr("int", 0),
     right=Attr("int", 0), mode=Attr("str", "zero"))
 _op("gather(x, index)", shapes.gather, "y[b, t, :] = x[b, index[b, t], :]")
-_op("expand(x)", shapes.reshape, "broadcast axes of size 1 to shape", shape=Attr("dims", required=True))
+_op("expand(x)", shapes.expand, "broadcast axes of size 1 to shape", shape=Attr("dims", required=True))
 _op("interpolate(x)", shapes.interpolate,
     "time axis times `factor`; mode nearest (repeat) | linear (half-pixel centres, edges held)", factor=REQUIRED_INT,
     mode=Attr("str", "nearest"))
@@ -163,7 +163,7 @@ _op("sample(logits, temperature, top_k, top_p, seed, frame)", shapes.sample,
 
 # --- state and loops --------------------------------------------------------------------------------------------------
 _op("state_read(rows)", shapes.state_read, "the values of a state for the slots rows[B]", state=REQUIRED_STR)
-_op("state_write(rows, value)", shapes.nothing, "set a state for the slots rows[B]", state=REQUIRED_STR, effect=True)
+_op("state_write(rows, value)", shapes.state_write, "set a state for the slots rows[B]", state=REQUIRED_STR, effect=True)
 _op("loop(operands*)", shapes.loop,
     "run `body` up to `trips` times. operands: n_carry initial carries, then invariants. The body's inputs are the "
     "carries, the invariants and `step` (i32 [1]); its outputs the next carries, a done flag if has_done (stops when all "

@@ -1,4 +1,4 @@
-"""Programs: what a computation is. Values, nodes, weights, constants, states; knows nothing of speech or of a backend.
+"""Programs: what a computation is. Values, nodes, weights, constants, states; knows no speech and no backend.
 
 A Program is recorded by calling the functions of `program/ops.py` on Values; every call appends one Node, whose shapes
 and dtypes are inferred by the opset row at once, so that a mistake is reported at the line that makes it.
@@ -6,7 +6,8 @@ and dtypes are inferred by the opset row at once, so that a mistake is reported 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,10 @@ STATE_KINDS = ("kv", "context", "counter", "history", "carry")
 
 @dataclass(frozen=True)
 class StateSpec:
-    """What one row of a slot keeps between steps. kv: [capacity, channels]; context: last input rows [L, C]; counter: []."""
+    """What one row of a slot keeps between steps.
+
+    kv: [capacity, channels]; context: last input rows [L, C]; counter: []; history and carry: any shape.
+    """
 
     name: str
     kind: str
@@ -32,6 +36,10 @@ class StateSpec:
     def __post_init__(self) -> None:
         if self.kind not in STATE_KINDS:
             raise ProgramError(f"state kind must be one of {STATE_KINDS}, not {self.kind!r}")
+        if self.dtype not in ("f32", "i32"):
+            raise ProgramError(f"a state is f32 or i32, not {self.dtype!r}")
+        if not all(type(d) is int and d >= 0 for d in self.shape):
+            raise ProgramError(f"the shape of a state is of integers, 0 or more; {self.name!r} has {list(self.shape)}")
 
 
 @dataclass(eq=False)
@@ -70,7 +78,10 @@ class Node:
 
 @dataclass(eq=False)
 class Program:
-    """A recorded computation. `inputs` and `outputs` are ordered; weights and states are found by name when it is run."""
+    """A recorded computation. `inputs` and `outputs` are ordered; weights and states are found by name when it is run.
+
+    Inputs, weights, constants (`c0`, `c1`, …) and results (`%0`, `%1`, …) share one space of names.
+    """
 
     name: str
     inputs: list[Value] = field(default_factory=list)
@@ -84,8 +95,10 @@ class Program:
     def input(self, name: str, shape: Iterable[DimLike | str], dtype: str = "f32") -> Value:
         """Declare an input; a str in `shape` is read as a dim expression."""
         dims = tuple(simplify(Dim.parse(d)) if isinstance(d, str) else d for d in shape)
+        _check_dtype(name, dtype, ("f32", "i32"))
         if any(v.name == name for v in self.inputs):
             raise ProgramError(f"input {name!r} is declared twice in {self.name}")
+        self._claim(name)
         value = Value(self, name, dims, dtype, "input")
         self.inputs.append(value)
         return value
@@ -95,6 +108,8 @@ class Program:
         dims = tuple(shape)
         known = self.weights.get(name)
         if known is None:
+            _check_dtype(name, dtype, ("f32", "f16", "bf16"))
+            self._claim(name)
             known = self.weights[name] = Value(self, name, dims, dtype, "weight")
         elif known.shape != dims or known.dtype != dtype:
             raise ProgramError(f"weight {known} is asked for again as {dtype} {list(dims)}")
@@ -102,13 +117,18 @@ class Program:
 
     def constant(self, array: Any) -> Value:
         """A small array that belongs to the computation itself (a scalar, a window, harmonic numbers)."""
-        data = np.asarray(array)
-        data = data.astype(np.int32 if data.dtype.kind in "iub" else np.float32)
+        given = np.asarray(array)
+        if given.dtype.kind not in "iubf":
+            raise ProgramError(f"a constant is made of numbers, not of {given.dtype}")
+        data = given.astype(np.int32 if given.dtype.kind in "iub" else np.float32)
         dtype = "i32" if data.dtype == np.int32 else "f32"
+        if dtype == "i32" and not np.array_equal(data, given):
+            raise ProgramError("an integer constant does not fit i32")
         for value, known in self.constants.values():
-            if value.dtype == dtype and known.shape == data.shape and np.array_equal(known, data):
+            if value.dtype == dtype and known.shape == data.shape and known.tobytes() == data.tobytes():
                 return value
         name = f"c{len(self.constants)}"
+        self._claim(name)
         value = Value(self, name, data.shape, dtype, "constant")
         self.constants[name] = (value, data)
         return value
@@ -119,6 +139,13 @@ class Program:
         if self.states.setdefault(name, spec) != spec:
             raise ProgramError(f"state {name!r} is declared twice, as {self.states[name]} and as {spec}")
         return name
+
+    def _claim(self, name: str) -> None:
+        """Names are how a run finds arrays: two values of one name would become one."""
+        if name.startswith("%"):
+            raise ProgramError(f"name {name!r}: % is kept for the results of nodes")
+        if name in self.weights or name in self.constants or any(v.name == name for v in self.inputs):
+            raise ProgramError(f"the name {name!r} is taken in {self.name} already")
 
     def state(self, name: str) -> StateSpec:
         if name not in self.states:
@@ -133,6 +160,7 @@ class Program:
             if v is not None and v.program is not self:
                 raise ProgramError(f"{op}: operand {v} belongs to program {v.program.name}, not to {self.name}")
         try:
+            check_operands(op, operands)
             signatures = opset.op(op).rule(operands, full)
         except ProgramError as e:
             raise ProgramError(f"{self.name}: {op}({', '.join(map(str, operands))}): {e}") from e
@@ -159,8 +187,27 @@ class Program:
                 yield from node.attrs["body"].programs()
 
 
+def _check_dtype(name: str, dtype: str, allowed: tuple[str, ...]) -> None:
+    if dtype not in allowed:
+        raise ProgramError(f"{name!r} must be one of {', '.join(allowed)}, not {dtype!r}")
+
+
+def check_operands(op: str, operands: Sequence[Value | None]) -> None:
+    """ProgramError unless every operand that the row of `op` wants is there, and no other."""
+    row = opset.op(op)
+    fixed = [i for i in row.inputs if not i.endswith("*")]
+    for at, name in enumerate(fixed):
+        if not name.endswith("?") and (at >= len(operands) or operands[at] is None):
+            raise ProgramError(f"operand {name} is missing")
+    many = len(fixed) < len(row.inputs)
+    if len(operands) > len(fixed) and not many:
+        raise ProgramError(f"takes {len(fixed)} operands ({', '.join(row.inputs)}), got {len(operands)}")
+    if None in operands[len(fixed):]:
+        raise ProgramError(f"an operand of {row.inputs[-1]} is missing")
+
+
 def complete_attrs(op: str, attrs: dict[str, Any]) -> dict[str, Any]:
-    """`attrs` with defaults filled in, in the order of the opset row."""
+    """`attrs` with defaults filled in, in the order of the opset row, each checked against its kind."""
     row = opset.op(op)
     unknown = sorted(set(attrs) - set(row.attrs))
     if unknown:
@@ -169,5 +216,39 @@ def complete_attrs(op: str, attrs: dict[str, Any]) -> dict[str, Any]:
     for name, attr in row.attrs.items():
         if attr.required and name not in attrs:
             raise ProgramError(f"{op} needs the attribute {name!r}")
-        full[name] = attrs.get(name, attr.default)
+        try:
+            full[name] = _of_kind(attr.kind, attrs.get(name, attr.default))
+        except (TypeError, ValueError) as e:
+            raise ProgramError(f"{op}: {name} must be {KIND_NAMES[attr.kind]}, got {attrs[name]!r:.80}") from e
     return full
+
+
+KIND_NAMES = {"int": "an integer", "float": "a number", "str": "a string", "steps": "a step list", "dim": "a dim",
+              "dims": "a tuple of dims", "ints": "a tuple of integers", "program": "a Program"}
+
+
+def _of_kind(kind: str, value: Any) -> Any:
+    """The attribute value in its one stored form; TypeError where it is of another kind."""
+    if kind == "dims":
+        return tuple(_of_kind("dim", d) for d in _sequence(value))
+    if kind == "ints":
+        return tuple(_of_kind("int", d) for d in _sequence(value))
+    if kind == "dim" and isinstance(value, Dim):
+        return simplify(value)
+    if kind in ("int", "dim"):
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    if kind == "float":
+        if isinstance(value, (bool, str)):
+            raise TypeError
+        return float(value)
+    if not isinstance(value, Program if kind == "program" else str):
+        raise TypeError
+    return value
+
+
+def _sequence(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (tuple, list)):
+        raise TypeError
+    return tuple(value)

@@ -11,6 +11,7 @@ from sonant.errors import ProgramError
 from sonant.program import opset
 from sonant.program.dims import Dim, DimLike, simplify
 from sonant.program.program import Program, Value, complete_attrs
+from sonant.program.verify import verify
 
 
 def to_text(program: Program, indent: str = "") -> str:
@@ -24,7 +25,7 @@ def to_text(program: Program, indent: str = "") -> str:
         operands = ", ".join("-" if v is None else v.name for v in node.inputs)
         defaults = {k: a.default for k, a in node.row.attrs.items()}
         attrs = {k: v for k, v in node.attrs.items() if k == "body" or v != defaults[k]}
-        shown = ", ".join(f"{k}={_attr_text(k, v)}" for k, v in attrs.items())
+        shown = ", ".join(f"{k}={_attr_text(v)}" for k, v in attrs.items())
         results = ", ".join(map(str, node.outputs))
         lines.append(f"  {results or '()'} = {node.op}({operands})" + (f" {{{shown}}}" if shown else ""))
         if "body" in node.attrs:
@@ -37,8 +38,8 @@ def _array_text(array: np.ndarray) -> str:
     return np.array2string(array, threshold=12, separator=", ").replace("\n", "")
 
 
-def _attr_text(name: str, value: Any) -> str:
-    if name == "body":
+def _attr_text(value: Any) -> str:
+    if isinstance(value, Program):
         return value.name
     if isinstance(value, tuple):
         return "[" + ", ".join(map(str, value)) + "]"
@@ -52,17 +53,39 @@ def to_json(program: Program) -> str:
 def from_json(text: str) -> Program:
     """The Program written by `to_json`; ProgramError when the text is malformed or of another opset version."""
     try:
-        return _decode(json.loads(text))
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as e:
+        program = _decode(json.loads(text))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as e:
         raise ProgramError(f"not a serialized Program: {type(e).__name__}: {e}") from e
+    verify(program)
+    return program
 
 
 def _dims(shape: tuple[DimLike, ...]) -> list[int | str]:
     return [d if isinstance(d, int) else str(d) for d in shape]
 
 
-def _undims(shape: list[int | str]) -> tuple[DimLike, ...]:
-    return tuple(d if isinstance(d, int) else simplify(Dim.parse(d)) for d in shape)
+def _undim(value: Any) -> DimLike:
+    if type(value) is int:
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a dim")
+    return simplify(Dim.parse(value))
+
+
+def _undims(shape: list[Any]) -> tuple[DimLike, ...]:
+    if not isinstance(shape, list):
+        raise TypeError(f"{shape!r} is not a list of dims")
+    return tuple(map(_undim, shape))
+
+
+def _sizes(shape: list[Any]) -> tuple[int, ...]:
+    return tuple(map(int, _undims(shape)))
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a name")
+    return value
 
 
 def _declare(v: Value) -> dict[str, Any]:
@@ -80,7 +103,8 @@ def _encode(program: Program) -> dict[str, Any]:
         "inputs": [_declare(v) for v in program.inputs],
         "weights": [_declare(v) for v in program.weights.values()],
         "constants": [{**_declare(v), "data": a.ravel().tolist()} for v, a in program.constants.values()],
-        "states": [{"name": s.name, "kind": s.kind, "shape": list(s.shape), "dtype": s.dtype} for s in program.states.values()],
+        "states": [{"name": s.name, "kind": s.kind, "shape": list(s.shape), "dtype": s.dtype}
+                   for s in program.states.values()],
         "nodes": nodes, "outputs": [v.name for v in program.outputs],
     }
 
@@ -97,28 +121,35 @@ def _decode_attr(kind: str, value: Any) -> Any:
     if kind == "program":
         return _decode(value)
     if kind == "dim":
-        return value if isinstance(value, int) else simplify(Dim.parse(value))
+        return _undim(value)
     return _undims(value) if kind in ("dims", "ints") else value
 
 
 def _decode(data: dict[str, Any]) -> Program:
     if data["opset"] != opset.VERSION:
         raise ProgramError(f"Program {data['name']!r} is of opset {data['opset']}, this sonant reads {opset.VERSION}")
-    program = Program(data["name"])
-    names: dict[str, Value] = {}
+    program = Program(_name(data["name"]))
     for d in data["inputs"]:
-        names[d["name"]] = program.input(d["name"], _undims(d["shape"]), d["dtype"])
+        program.input(_name(d["name"]), _undims(d["shape"]), d["dtype"])
     for d in data["weights"]:
-        names[d["name"]] = program.weight(d["name"], _undims(d["shape"]), d["dtype"])  # type: ignore[arg-type]
+        program.weight(_name(d["name"]), _sizes(d["shape"]), d["dtype"])
+    names = {v.name: v for v in (*program.inputs, *program.weights.values())}
     for d in data["constants"]:
-        array = np.array(d["data"], np.int32 if d["dtype"] == "i32" else np.float32).reshape(d["shape"])
-        names[d["name"]] = program.constant(array)
+        array = np.array(d["data"], np.int32 if d["dtype"] == "i32" else np.float32).reshape(_sizes(d["shape"]))
+        names[_name(d["name"])] = program.constant(array)
     for d in data["states"]:
-        program.add_state(d["name"], d["kind"], d["shape"], d["dtype"])
+        program.add_state(_name(d["name"]), d["kind"], _sizes(d["shape"]), d["dtype"])
     for d in data["nodes"]:
-        kinds = opset.op(d["op"]).attrs
-        attrs = complete_attrs(d["op"], {k: _decode_attr(kinds[k].kind, v) for k, v in d["attrs"].items()})
-        results = program.record(d["op"], [None if n is None else names[n] for n in d["inputs"]], **attrs)
-        names.update({o["name"]: v for o, v in zip(d["outputs"], results, strict=True)})
+        _decode_node(program, names, d)
     program.outputs = [names[n] for n in data["outputs"]]
     return program
+
+
+def _decode_node(program: Program, names: dict[str, Value], data: dict[str, Any]) -> None:
+    kinds = opset.op(data["op"]).attrs
+    attrs = complete_attrs(data["op"], {k: _decode_attr(kinds[k].kind, v) for k, v in data["attrs"].items()})
+    results = program.record(data["op"], [None if n is None else names[n] for n in data["inputs"]], **attrs)
+    for declared, v in zip(data["outputs"], results, strict=True):
+        if (declared["dtype"], _undims(declared["shape"])) != (v.dtype, v.shape):
+            raise ProgramError(f"{data['op']} gives {v}, the file says {declared['dtype']} {declared['shape']}")
+        names[_name(declared["name"])] = v

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sonant.errors import ProgramError
-from sonant.program.dims import Dim, DimLike, simplify
+from sonant.program.dims import Dim, DimLike, product, simplify
 
 if TYPE_CHECKING:
     from sonant.program.program import Value
@@ -23,8 +23,8 @@ def _value(v: Value | None) -> Value:
     return v
 
 
-def _has(inputs: Inputs, index: int) -> bool:
-    return len(inputs) > index and inputs[index] is not None
+def _at(inputs: Inputs, index: int) -> Value | None:
+    return inputs[index] if index < len(inputs) else None
 
 
 def require(condition: bool, message: str) -> None:
@@ -34,6 +34,31 @@ def require(condition: bool, message: str) -> None:
 
 def same_dim(a: DimLike, b: DimLike, what: str) -> None:
     require(Dim.of(a) == Dim.of(b), f"{what}: {a} is not {b}")
+
+
+def _fits(v: Value | None, what: str, dtype: str, *shape: DimLike | str) -> None:
+    """A str in `shape` is an axis letter: any size."""
+    if v is None:
+        raise ProgramError(f"{what} is missing")
+    fits = len(v.shape) == len(shape) and all(isinstance(s, str) or Dim.of(d) == s
+                                              for d, s in zip(v.shape, shape, strict=True))
+    require(fits and v.dtype == dtype,
+            f"{what} must be {dtype} [{', '.join(map(str, shape))}], got {v.dtype} {v.shape_text}")
+
+
+def _is_weight(w: Value, what: str) -> None:
+    """Backends pack what dense ops multiply with, once and ahead of a run."""
+    require(w.kind == "weight", f"{what} must be a weight of the Program (inside a loop body too), got the {w.kind} {w}")
+
+
+def _axis(x: Value, axis: int) -> int:
+    require(0 <= axis < len(x.shape), f"axis {axis} is not one of {x.shape_text}")
+    return axis
+
+
+def _at_least(attrs: Attrs, least: int, *names: str) -> None:
+    for name in names:
+        require(attrs[name] >= least, f"{name} must be {least} or more, got {attrs[name]}")
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
@@ -63,82 +88,141 @@ def broadcast(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [(broadcast_shapes([v.shape for v in values]), values[0].dtype)]
 
 
-def pointwise(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    values = [_value(v) for v in inputs]
-    return [(broadcast_shapes([v.shape for v in values]), values[0].dtype)]
-
-
 def cast(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     require(attrs["dtype"] in ("f32", "i32"), f"cast to f32 or i32, not {attrs['dtype']!r}")
     return [(_value(inputs[0]).shape, attrs["dtype"])]
 
 
-def linear(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+def _dense(inputs: Inputs, attrs: Attrs, what: str) -> tuple[Value, Value]:
+    """x and w, with what all dense ops have in common checked."""
     x, w = _value(inputs[0]), _value(inputs[1])
+    require(x.dtype == "f32" and len(x.shape) >= 1, f"{what} wants x in f32, got {x}")
+    _is_weight(w, f"the weight of {what}")
+    if _at(inputs, 2) is not None:
+        _fits(inputs[2], f"the bias of {what}", "f32", w.shape[0])
+    require(attrs["precision"] in ("f32", "bf16"), f"precision must be f32 or bf16, got {attrs['precision']!r}")
+    _at_least(attrs, 0, "n_pro")
+    return x, w
+
+
+def linear(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, w = _dense(inputs, attrs, "linear")
     require(len(w.shape) == 2, f"linear weight must be [N,C], got {w.shape_text}")
     same_dim(x.shape[-1], w.shape[1], "channels of x and of the linear weight")
     return [((*x.shape[:-1], w.shape[0]), "f32")]
 
 
+def _convolution(inputs: Inputs, attrs: Attrs, what: str) -> tuple[Value, int, int]:
+    """x, channels out and kernel size."""
+    x, w = _dense(inputs, attrs, what)
+    require(len(x.shape) == 3 and len(w.shape) == 3,
+            f"{what} wants x [B,T,C], w [N,K,C/groups]; got {x.shape_text} {w.shape_text}")
+    _at_least(attrs, 1, "stride", "groups")
+    n, k, per_group = map(int, w.shape)
+    same_dim(x.shape[2], per_group * attrs["groups"], f"channels of x and groups * C/groups of the {what} weight")
+    require(n % attrs["groups"] == 0, f"{n} channels out do not split into {attrs['groups']} groups")
+    return x, n, k
+
+
+def _context(inputs: Inputs, attrs: Attrs, x: Value, rows: int) -> None:
+    """The state of a streamed convolution: its last `rows` inputs."""
+    spec = x.program.state(attrs["state"])
+    require(rows >= 0 and spec.shape == (rows, int(x.shape[2])) and spec.kind == "context" and spec.dtype == "f32",
+            f"its state must be of kind context and f32 [{rows}, {x.shape[2]}], got {spec}")
+    _fits(_at(inputs, 3), "rows, which go with a state,", "i32", x.shape[0])
+
+
 def conv1d(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    x, w = _value(inputs[0]), _value(inputs[1])
-    require(len(x.shape) == 3 and len(w.shape) == 3, f"conv1d wants x [B,T,C], w [N,K,C/groups]; got {x.shape_text} {w.shape_text}")
-    b, t, c = x.shape
-    n, k, cg = w.shape
-    same_dim(c, Dim.of(cg) * attrs["groups"], "channels of x and groups * C/groups of the conv1d weight")
-    reach = (int(k) - 1) * attrs["dilation"] + 1
+    x, n, k = _convolution(inputs, attrs, "conv1d")
+    _at_least(attrs, 1, "dilation")
+    _at_least(attrs, 0, "pad_left", "pad_right")
+    reach = (k - 1) * attrs["dilation"] + 1
     if attrs["state"]:
-        require(attrs["pad_left"] == 0 == attrs["pad_right"], "a conv1d with a state takes its left rows from it: no padding")
-        require(_has(inputs, 3), "a conv1d with a state needs rows")
-        return [((b, simplify(Dim.of(t) // attrs["stride"]), n), "f32")]
-    length = (Dim.of(t) + attrs["pad_left"] + attrs["pad_right"] - reach) // attrs["stride"] + 1
-    return [((b, simplify(length), n), "f32")]
+        require(attrs["pad_left"] == 0 == attrs["pad_right"],
+                "a conv1d with a state takes its left rows from it: no padding")
+        _context(inputs, attrs, x, reach - attrs["stride"])
+        return [((x.shape[0], simplify(Dim.of(x.shape[1]) // attrs["stride"]), n), "f32")]
+    length = (Dim.of(x.shape[1]) + attrs["pad_left"] + attrs["pad_right"] - reach) // attrs["stride"] + 1
+    return [((x.shape[0], simplify(length), n), "f32")]
 
 
 def conv_transpose1d(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    x, w = _value(inputs[0]), _value(inputs[1])
-    require(len(x.shape) == 3 and len(w.shape) == 3, f"conv_transpose1d wants x [B,T,C], w [N,K,C/groups]; got {x.shape_text} {w.shape_text}")
-    b, t, c = x.shape
-    n, k, cg = w.shape
-    same_dim(c, Dim.of(cg) * attrs["groups"], "channels of x and groups * C/groups of the conv_transpose1d weight")
+    x, n, k = _convolution(inputs, attrs, "conv_transpose1d")
     if attrs["state"]:
-        require(attrs["trim_left"] == 0, "a conv_transpose1d with a state is causal: trim_left must be 0")
-        require(_has(inputs, 3), "a conv_transpose1d with a state needs rows")
-        return [((b, simplify(Dim.of(t) * attrs["stride"]), n), "f32")]
-    length = (Dim.of(t) - 1) * attrs["stride"] + int(k) - attrs["trim_left"] - attrs["trim_right"]
-    return [((b, simplify(length), n), "f32")]
+        require(attrs["trim_left"] == 0 == attrs["trim_right"], "a conv_transpose1d with a state is causal: no trim")
+        _context(inputs, attrs, x, (k - 1) // attrs["stride"])
+        return [((x.shape[0], simplify(Dim.of(x.shape[1]) * attrs["stride"]), n), "f32")]
+    _at_least(attrs, 0, "trim_left")  # trim_right below zero adds rows, as output_padding does
+    length = (Dim.of(x.shape[1]) - 1) * attrs["stride"] + k - attrs["trim_left"] - attrs["trim_right"]
+    return [((x.shape[0], simplify(length), n), "f32")]
 
 
 def embedding(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     ids, table = _value(inputs[0]), _value(inputs[1])
     require(ids.dtype == "i32", f"embedding ids must be i32, got {ids.dtype}")
+    require(len(table.shape) == 2, f"an embedding table must be [N,C], got {table.shape_text}")
     return [((*ids.shape, table.shape[1]), "f32")]
 
 
 def lstm(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x, w_ih, w_hh, bias = (_value(v) for v in inputs)
+    require(len(x.shape) == len(w_ih.shape) == len(w_hh.shape) == 3,
+            f"lstm wants x [B,T,C], w_ih [D,4H,C], w_hh [D,4H,H]; got {x.shape_text} {w_ih.shape_text} {w_hh.shape_text}")
+    _is_weight(w_ih, "w_ih of lstm")
+    _is_weight(w_hh, "w_hh of lstm")
     directions, gates, c = w_ih.shape
     hidden = w_hh.shape[2]
     same_dim(x.shape[2], c, "channels of x and of lstm w_ih")
     same_dim(gates, Dim.of(hidden) * 4, "rows of lstm w_ih and four gates")
-    require(tuple(bias.shape) == (directions, gates), f"lstm bias must be [D,4H], got {bias.shape_text}")
+    require(w_hh.shape[:2] == (directions, gates), f"lstm w_hh must be [D,4H,H], got {w_hh.shape_text}")
+    require(directions in (1, 2), f"an lstm has one or two directions, not {directions}")
+    _fits(bias, "the bias of lstm", "f32", directions, gates)
     return [((x.shape[0], x.shape[1], simplify(Dim.of(directions) * hidden)), "f32")]
 
 
 def attention(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     q, k, v = (_value(v) for v in inputs[:3])
+    _at_least(attrs, 1, "heads")
+    _at_least(attrs, 0, "kv_heads", "window")
     heads, kv_heads = attrs["heads"], attrs["kv_heads"] or attrs["heads"]
     require(attrs["mask"] in ("none", "causal"), f"attention mask must be none or causal, got {attrs['mask']!r}")
+    require(len(q.shape) == len(k.shape) == 3, f"attention wants q, k, v [B,T,C]; got {q.shape_text} {k.shape_text}")
+    require(heads % kv_heads == 0, f"{heads} heads are not a multiple of {kv_heads} kv_heads")
+    require(int(q.shape[2]) % heads == 0, f"{q.shape[2]} channels do not split into {heads} heads")
     same_dim(Dim.of(q.shape[2]) * kv_heads, Dim.of(k.shape[2]) * heads, "head sizes of q and k")
-    same_dim(k.shape[2], v.shape[2], "channels of k and v")
+    same_dim(q.shape[0], k.shape[0], "rows of q and k")
+    _fits(v, "v", "f32", *k.shape)
+    require(bool(attrs["state_k"]) == bool(attrs["state_v"]), "attention needs both state_k and state_v, or neither")
     if attrs["state_k"]:
-        require(_has(inputs, 3) and _has(inputs, 4), "attention with states needs rows and position")
+        _kv_states(inputs, attrs, q, k)
     return [(q.shape, "f32")]
+
+
+def _kv_states(inputs: Inputs, attrs: Attrs, q: Value, k: Value) -> None:
+    same_dim(q.shape[1], k.shape[1], "time of q and k, which go into states together")
+    specs = [q.program.state(attrs[name]) for name in ("state_k", "state_v")]
+    require(attrs["state_k"] != attrs["state_v"], "state_k and state_v must be two states")
+    for spec in specs:
+        require(spec.kind == "kv" and spec.dtype == "f32" and spec.shape == (specs[0].shape[0], int(k.shape[2])),
+                f"the states of attention must be of kind kv and f32 [capacity, {k.shape[2]}], got {spec}")
+    _fits(_at(inputs, 3), "rows, which go with states,", "i32", q.shape[0])
+    _fits(_at(inputs, 4), "position, which goes with states,", "i32", q.shape[0])
+
+
+def layer_norm(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x = _value(inputs[0])
+    require(len(x.shape) >= 1, "layer_norm wants an axis to work over, got a scalar")
+    for i, what in ((1, "weight"), (2, "bias")):
+        if _at(inputs, i) is not None:
+            _fits(inputs[i], f"the {what} of layer_norm", "f32", x.shape[-1])
+    return [(x.shape, x.dtype)]
 
 
 def instance_affine(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x, gamma, beta = (_value(v) for v in inputs)
+    require(len(x.shape) == 3, f"instance_affine wants x [B,T,C], got {x.shape_text}")
     for v in (gamma, beta):
+        require(len(v.shape) >= 1, "gamma and beta of instance_affine must be [C], [1,C] or [B,C]")
         same_dim(v.shape[-1], x.shape[2], "channels of x and of gamma, beta")
     coefficients: Signature = ((x.shape[0], 1, x.shape[2]), "f32")
     return [coefficients, coefficients]
@@ -146,27 +230,38 @@ def instance_affine(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 def concat(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     values = [_value(v) for v in inputs]
-    axis, first = attrs["axis"], values[0]
+    require(bool(values), "concat wants at least one operand")
+    first = values[0]
+    axis = _axis(first, attrs["axis"])
     for v in values[1:]:
         require(v.dtype == first.dtype and len(v.shape) == len(first.shape), "concat wants equal dtypes and ranks")
         for i, (a, b) in enumerate(zip(v.shape, first.shape, strict=True)):
             if i != axis:
                 same_dim(a, b, f"axis {i} of a concat along {axis}")
-    total = sum((Dim.of(v.shape[axis]) for v in values), Dim.of(0))
     shape = list(first.shape)
-    shape[axis] = simplify(total)
+    shape[axis] = simplify(sum((Dim.of(v.shape[axis]) for v in values), Dim.of(0)))
     return [(tuple(shape), first.dtype)]
 
 
 def slice_(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
     shape = list(x.shape)
-    shape[attrs["axis"]] = simplify(Dim.of(attrs["stop"]) - attrs["start"])
+    shape[_axis(x, attrs["axis"])] = simplify(Dim.of(attrs["stop"]) - attrs["start"])
     return [(tuple(shape), x.dtype)]
 
 
 def reshape(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    return [(tuple(simplify(d) for d in attrs["shape"]), _value(inputs[0]).dtype)]
+    x, shape = _value(inputs[0]), tuple(simplify(d) for d in attrs["shape"])
+    same_dim(product(x.shape), product(shape), f"elements of {x.shape_text} and of the new shape")
+    return [(shape, x.dtype)]
+
+
+def expand(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, shape = _value(inputs[0]), tuple(simplify(d) for d in attrs["shape"])
+    require(len(shape) >= len(x.shape), f"{x.shape_text} has more axes than it is expanded to")
+    for d, wanted in zip(reversed(x.shape), reversed(shape), strict=False):
+        require(d == 1 or Dim.of(d) == wanted, f"{x.shape_text} does not expand to [{', '.join(map(str, shape))}]")
+    return [(shape, x.dtype)]
 
 
 def transpose(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -178,68 +273,108 @@ def transpose(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def pad(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
     require(attrs["mode"] in ("zero", "reflect"), f"pad mode must be zero or reflect, got {attrs['mode']!r}")
-    shape = list(x.shape)
-    shape[attrs["axis"]] = simplify(Dim.of(shape[attrs["axis"]]) + attrs["left"] + attrs["right"])
+    _at_least(attrs, 0, "left", "right")
+    shape, axis = list(x.shape), _axis(x, attrs["axis"])
+    shape[axis] = simplify(Dim.of(shape[axis]) + attrs["left"] + attrs["right"])
     return [(tuple(shape), x.dtype)]
 
 
 def gather(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x, index = _value(inputs[0]), _value(inputs[1])
-    require(index.dtype == "i32" and len(index.shape) == 2, f"gather index must be i32 [B,T], got {index.dtype} {index.shape_text}")
+    require(len(x.shape) == 3, f"gather wants x [B,T,C], got {x.shape_text}")
+    _fits(index, "gather index", "i32", x.shape[0], "T")
     return [((*index.shape, x.shape[2]), x.dtype)]
 
 
 def interpolate(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
-    require(attrs.get("mode", "nearest") in ("nearest", "linear"), f"interpolate mode {attrs.get('mode')!r}")
+    require(attrs.get("mode", "nearest") in ("nearest", "linear"),
+            f"interpolate mode must be nearest or linear, got {attrs.get('mode')!r}")
+    require(len(x.shape) == 3 and x.dtype == "f32", f"f32 [B,T,C] wanted, got {x}")
+    _at_least(attrs, 1, "factor")
     return [((x.shape[0], simplify(Dim.of(x.shape[1]) * attrs["factor"]), x.shape[2]), "f32")]
 
 
 def reduce(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
     shape = list(x.shape)
-    shape[attrs["axis"]] = 1
+    shape[_axis(x, attrs["axis"])] = 1
     return [(tuple(shape), x.dtype)]
 
 
+def _bins(attrs: Attrs) -> int:
+    _at_least(attrs, 2, "n_fft")
+    _at_least(attrs, 1, "hop")
+    return 2 * (int(attrs["n_fft"]) // 2 + 1)
+
+
 def stft(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    b, s = _value(inputs[0]).shape
-    return [((b, simplify(Dim.of(s) // attrs["hop"] + 1), 2 * (attrs["n_fft"] // 2 + 1)), "f32")]
+    x, channels = _value(inputs[0]), _bins(attrs)
+    _fits(x, "the signal of stft", "f32", "B", "S")
+    return [((x.shape[0], simplify(Dim.of(x.shape[1]) // attrs["hop"] + 1), channels), "f32")]
 
 
 def istft(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    b, f, c = _value(inputs[0]).shape
-    same_dim(c, 2 * (attrs["n_fft"] // 2 + 1), "channels of an istft input")
-    return [((b, simplify((Dim.of(f) - 1) * attrs["hop"])), "f32")]
+    x = _value(inputs[0])
+    _fits(x, "the spectrum of istft", "f32", "B", "F", _bins(attrs))
+    return [((x.shape[0], simplify((Dim.of(x.shape[1]) - 1) * attrs["hop"])), "f32")]
 
 
 def randn(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     seed = _value(inputs[0])
+    _fits(seed, "seed", "i32", "B", 2)
+    _fits(inputs[1], "frame", "i32", seed.shape[0])
+    _at_least(attrs, 1, "channels")
     return [((seed.shape[0], simplify(Dim.of(attrs["length"])), attrs["channels"]), "f32")]
 
 
 def sample(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    return [((_value(inputs[0]).shape[0],), "i32")]
+    logits = _value(inputs[0])
+    _fits(logits, "logits", "f32", "B", "N")
+    rows = logits.shape[0]
+    for at, (what, dtype) in enumerate((("temperature", "f32"), ("top_k", "i32"), ("top_p", "f32")), 1):
+        _fits(inputs[at], what, dtype, rows)
+    _fits(inputs[4], "seed", "i32", rows, 2)
+    _fits(inputs[5], "frame", "i32", rows)
+    return [((rows,), "i32")]
 
 
 def state_read(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    rows, spec = _value(inputs[0]), _value(inputs[0]).program.state(attrs["state"])
+    rows = _value(inputs[0])
+    spec = rows.program.state(attrs["state"])
+    _fits(rows, "rows", "i32", "B")
     return [((rows.shape[0], *spec.shape), spec.dtype)]
 
 
-def nothing(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+def state_write(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    rows, value = _value(inputs[0]), _value(inputs[1])
+    spec = rows.program.state(attrs["state"])
+    _fits(rows, "rows", "i32", "B")
+    _fits(value, f"what goes into state {spec.name!r}", spec.dtype, rows.shape[0], *spec.shape)
     return []
 
 
 def loop(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    body, n_carry = attrs["body"], attrs["n_carry"]
+    body, n_carry, n_plain = attrs["body"], attrs["n_carry"], attrs["n_carry"] + attrs["has_done"]
     values = [_value(v) for v in inputs]
-    require(len(body.inputs) == len(values) + 1, f"the loop body takes {len(body.inputs)} inputs, {len(values)} operands + step given")
-    for inner, outer in zip(body.inputs, values, strict=False):
+    require(bool(values), "a loop wants at least one operand")
+    require(attrs["has_done"] in (0, 1), f"has_done is 0 or 1, not {attrs['has_done']}")
+    require(0 <= n_carry <= len(values), f"{n_carry} carries wanted, {len(values)} operands given")
+    require(len(body.inputs) == len(values) + 1,
+            f"the loop body takes {len(body.inputs)} inputs, {len(values)} operands + step given")
+    require(len(body.outputs) >= n_plain, f"the loop body gives {len(body.outputs)} outputs, {n_plain} wanted at least")
+    for inner, outer in zip(body.inputs[:-1], values, strict=True):
         require(inner.shape == outer.shape and inner.dtype == outer.dtype,
                 f"loop operand {outer} does not fit body input {inner}")
+    _fits(body.inputs[-1], "step, the last input of a loop body,", "i32", 1)
     for inner, out in zip(body.inputs[:n_carry], body.outputs[:n_carry], strict=True):
         require(inner.shape == out.shape and inner.dtype == out.dtype, f"the carry {inner} comes back as {out}")
-    stacked = body.outputs[n_carry + attrs["has_done"]:]
+    for spec in body.states.values():
+        require(values[0].program.states.get(spec.name) == spec, f"the body's {spec} is not a state of the Program around it")
+    for w in body.weights.values():
+        found = values[0].program.weights.get(w.name)
+        require(found is not None and (found.shape, found.dtype) == (w.shape, w.dtype),
+                f"the body's weight {w} is not a weight of the Program around it")
     trips = simplify(Dim.of(attrs["trips"]))
-    return [*((v.shape, v.dtype) for v in values[:n_carry]), *(((trips, *v.shape), v.dtype) for v in stacked), ((1,), "i32")]
+    return [*((v.shape, v.dtype) for v in values[:n_carry]),
+            *(((trips, *v.shape), v.dtype) for v in body.outputs[n_plain:]), ((1,), "i32")]
