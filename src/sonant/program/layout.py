@@ -1,8 +1,9 @@
 """Where every value of a Program lives: buffers numbered by lifetime, shared by the backends' lowerings.
 
-A value is in one of five spaces: `arena` (a numbered buffer, reused once its last reader has run), `weight`, `constant`,
-`input`, `output`. A reshape is another name for the same memory. Sizes stay expressions of the dims; `hints` are typical
-sizes, used only to choose which free buffer fits best.
+A value is in one of five spaces: `arena` (a numbered buffer, reused once its last reader has run), `weight`,
+`constant`, `input`, `output`. A reshape is another name for the same memory, and so is what a loop hands its body
+unchanged. Sizes stay expressions of the dims; `hints` are typical sizes, used only to choose which free buffer fits
+best.
 """
 
 from __future__ import annotations
@@ -25,10 +26,20 @@ class Location:
 
 @dataclass
 class Layout:
-    """`locations` by value (identity); `buffers[i]` lists the element counts of the tenants of arena buffer i."""
+    """`locations` by value (identity); `buffers[i]` lists the element counts of the tenants of arena buffer i.
+
+    `aliases`: the value that another one (a reshape, an invariant inside a loop body) is a further name of.
+    """
 
     locations: dict[int, Location] = field(default_factory=dict)
     buffers: list[list[Dim]] = field(default_factory=list)
+    aliases: dict[int, Value] = field(default_factory=dict)
+
+    def source(self, value: Value) -> Value:
+        """The value that `value` is, or is a further name of."""
+        while id(value) in self.aliases:
+            value = self.aliases[id(value)]
+        return value
 
     def of(self, value: Value) -> Location:
         return self.locations[id(value)]
@@ -53,20 +64,19 @@ class _Planner:
     def place_program(self, program: Program, *, top: bool) -> None:
         """Loop bodies get buffers of their own that are never shared with the program around them."""
         self._place_givens(program, top)
-        roots = _alias_roots(program)
-        last = _last_reads(program, roots)
-        kept = {id(roots.get(id(v), v)) for v in program.outputs}
+        reads = _Reads(program)
         for i, v in enumerate(program.outputs):
-            root = roots.get(id(v), v)
+            root = reads.root(v)
             if top and id(root) not in self.layout.locations:
                 self.layout.locations[id(root)] = Location("output", i)
         for at, node in enumerate(program.nodes):
             if "body" in node.attrs:
                 self._place_body(node)
             for v in node.outputs:
-                self._place_result(node, v, at, roots, last, kept)
-            for root in {id(r): r for r in (roots.get(id(v), v) for v in (*node.inputs, *node.outputs) if v is not None)}.values():
-                if last.get(id(root), at) <= at and id(root) not in kept:
+                self._place_result(node, v, at, reads)
+            touched = {id(r): r for r in (reads.root(v) for v in (*node.inputs, *node.outputs) if v is not None)}
+            for root in touched.values():
+                if reads.last.get(id(root), at) <= at and id(root) not in reads.kept:
                     self._release(root)
 
     def _place_givens(self, program: Program, top: bool) -> None:
@@ -86,23 +96,23 @@ class _Planner:
             self._allocate(v)
         for inner, outer in zip(body.inputs[n_carry:-1], node.inputs[n_carry:], strict=True):
             assert outer is not None
+            self.layout.aliases[id(inner)] = outer
             self.layout.locations[id(inner)] = self.layout.of(outer)
         self.place_program(body, top=False)
         self.free = outside  # the body's buffers stay its own
 
-    def _place_result(self, node: Node, v: Value, at: int, roots: dict[int, Value], last: dict[int, int],
-                      kept: set[int]) -> None:
-        root = roots.get(id(v), v)
+    def _place_result(self, node: Node, v: Value, at: int, reads: _Reads) -> None:
+        root = reads.root(v)
         if root is not v:
+            self.layout.aliases[id(v)] = root
             self.layout.locations[id(v)] = self.layout.of(root)
         elif id(v) not in self.layout.locations:
-            donor = _donor(node, v, at, roots, last, kept)
+            donor = _donor(node, v, at, reads)
             if donor is not None and self.layout.of(donor).space == "arena":
                 buffer = self.layout.of(donor).index
                 self.layout.locations[id(v)] = Location("arena", buffer)
                 self.layout.buffers[buffer].append(product(v.shape))
-                self.layout.locations[id(donor)] = Location("arena", buffer)
-                last[id(donor)] = len(last) + 10**9  # the buffer now lives as long as v
+                reads.last[id(donor)] = len(reads.program.nodes)  # never released: the buffer now lives as long as v
             else:
                 self._allocate(v)
 
@@ -131,27 +141,26 @@ class _Planner:
             self.free.append(location.index)
 
 
-def _alias_roots(program: Program) -> dict[int, Value]:
-    """The value whose memory each reshape result shares."""
-    roots: dict[int, Value] = {}
-    for node in program.nodes:
-        if node.op == "reshape":
-            source = node.inputs[0]
-            assert source is not None
-            roots[id(node.outputs[0])] = roots.get(id(source), source)
-    return roots
+class _Reads:
+    """Who reads what in one Program: `last` reader by value, and the values `kept` to its end."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._roots: dict[int, Value] = {}
+        for node in program.nodes:
+            if node.op == "reshape":
+                source = node.inputs[0]
+                assert source is not None
+                self._roots[id(node.outputs[0])] = self.root(source)
+        self.last = {id(self.root(v)): at for at, node in enumerate(program.nodes) for v in node.inputs if v is not None}
+        self.kept = {id(self.root(v)) for v in program.outputs}
+
+    def root(self, v: Value) -> Value:
+        """The value whose memory `v` shares."""
+        return self._roots.get(id(v), v)
 
 
-def _last_reads(program: Program, roots: dict[int, Value]) -> dict[int, int]:
-    last: dict[int, int] = {}
-    for at, node in enumerate(program.nodes):
-        for v in node.inputs:
-            if v is not None:
-                last[id(roots.get(id(v), v))] = at
-    return last
-
-
-def _donor(node: Node, out: Value, at: int, roots: dict[int, Value], last: dict[int, int], kept: set[int]) -> Value | None:
+def _donor(node: Node, out: Value, at: int, reads: _Reads) -> Value | None:
     """An operand read for the last time here whose memory the result may take over element by element."""
     if node.op == "pointwise":
         operands = node.inputs
@@ -160,10 +169,13 @@ def _donor(node: Node, out: Value, at: int, roots: dict[int, Value], last: dict[
         operands = node.inputs[from_:]
     else:
         return None
+    used = [reads.root(v) for v in node.inputs if v is not None]
     for v in operands:
-        root = roots.get(id(v), v) if v is not None else None
-        if (v is not None and root is not None and last.get(id(root)) == at and id(root) not in kept
-                and v.kind == "node" and v.dtype == out.dtype and v.shape == out.shape
-                and sum(roots.get(id(o), o) is root for o in node.inputs if o is not None) == 1):
+        if v is None or v.dtype != out.dtype or v.shape != out.shape:
+            continue
+        root = reads.root(v)
+        # A root that is not a node's result is lent: an input, a weight, or what a loop body is given at every step.
+        if (root.kind == "node" and reads.last[id(root)] == at and id(root) not in reads.kept
+                and sum(u is root for u in used) == 1):
             return root
     return None

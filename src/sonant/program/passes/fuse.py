@@ -1,7 +1,7 @@
 """Fusion: pointwise chains become one node, and move into the dense op before (epilogue) or after (prologue) them.
 
-Nothing changes what is computed: the NumPy backend runs the fused Program and gives the same numbers. A chain is held as
-a list of (op, args) where an arg is a Value, a literal or a `_Ref` to an earlier step of the chain.
+Nothing changes what is computed: the NumPy backend runs the fused Program and gives the same numbers. A chain is held
+as a list of (op, args) where an arg is a Value, a literal or a `_Ref` to an earlier step of the chain.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from sonant.program.dims import Dim
-from sonant.program.passes.rebuild import live_nodes, rebuild
+from sonant.program.passes.rebuild import is_effect, live_nodes, rebuild
 from sonant.program.program import Node, Program, Value
 from sonant.program.steps import Step, render
 
@@ -25,7 +25,7 @@ class _Ref:
     step: int
 
 
-_Arg = Union[Value, float, _Ref]
+_Arg = Value | float | _Ref
 _Chain = list[tuple[str, tuple[_Arg, ...]]]
 
 
@@ -56,9 +56,10 @@ class _Graph:
         self.uses = Counter(id(v) for n in nodes for v in n.inputs if v is not None)
         self.uses.update(id(v) for v in program.outputs)
 
-    @staticmethod
-    def _is_chain(node: Node) -> bool:
-        return node.row.pointwise and node.op != "pointwise" and node.outputs[0].dtype == "f32"
+    def _is_chain(self, node: Node) -> bool:
+        """A node of numbers alone has no subject and stays as it is."""
+        return (node.row.pointwise and node.op != "pointwise" and node.outputs[0].dtype == "f32"
+                and any(id(v) not in self.literals for v in node.inputs))
 
     def _chain(self, node: Node) -> _Chain:
         args: list[_Arg] = [self.literals.get(id(v), v) for v in node.inputs if v is not None]
@@ -116,7 +117,8 @@ class _Graph:
             out = self._node(i).outputs[0]
             hosts = [(self._sole_maker(v), v) for v in _values(self.chains[i]) if _equal_shape(v, out)]
             found = [(j, v) for j, v in hosts if j is not None and self.order[j] is not None
-                     and self._node(j).op in DENSE_FUSED_AT and not self._node(j).attrs["epilogue"]]
+                     and self._node(j).op in DENSE_FUSED_AT and not self._node(j).attrs["epilogue"]
+                     and self._may_move(j, i)]
             if not found:
                 continue
             j, subject = max(found, key=lambda item: item[0])  # the latest: the other operands exist by then
@@ -131,13 +133,18 @@ class _Graph:
             self._attach(i, Node(node.op, node.inputs, node.attrs, (out,)), x, operands, {"epilogue": text})
             self.maker[id(out)] = i
 
+    def _may_move(self, j: int, i: int) -> bool:
+        """A node with a state keeps its place among all that touch states."""
+        between = self.order[j + 1:i]
+        return not is_effect(self._node(j)) or not any(n is not None and is_effect(n) for n in between)
+
     def nodes(self) -> Iterable[Node]:
         for i, node in enumerate(self.order):
             if node is not None and i in self.chains:
                 out = node.outputs[0]
-                full = [v for v in _values(self.chains[i]) if _equal_shape(v, out)]
-                operands, text = _number(self.chains[i], full[0] if full else next(iter(_values(self.chains[i]))))
-                subject = full[0] if full else next(iter(_values(self.chains[i])))
+                values = _values(self.chains[i])
+                subject = next((v for v in values if _equal_shape(v, out)), values[0])
+                operands, text = _number(self.chains[i], subject)
                 yield Node("pointwise", (subject, *operands), {"steps": text}, node.outputs)
             elif node is not None:
                 yield node
