@@ -20,6 +20,17 @@ Weights = Mapping[str, np.ndarray]
 """Canonical tensors by name: linear [N,C], conv [N,K,C/groups], lstm [D,4H,C]; float32, C-contiguous."""
 
 
+def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
+    """f32 numbers rounded to what a weight of `dtype` (f32, f16, bf16) can hold, ties to even; still f32."""
+    if dtype == "f16":
+        return array.astype(np.float16).astype(np.float32)
+    if dtype == "bf16":
+        bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+        rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+        return rounded.view(np.float32)
+    return array
+
+
 class CancelFlag:
     """Set by the owner of a run from any thread; a backend looks at it between kernels and raises Cancelled."""
 
@@ -79,22 +90,41 @@ class ArrayStates:
     """States kept as NumPy arrays [n_rows, *shape]; what the numpy and native backends use."""
 
     def __init__(self, specs: Sequence[StateSpec], n_rows: int) -> None:
+        if n_rows < 0:
+            raise BackendError(f"n_rows must be 0 or more, got {n_rows}")
         self.n_rows = n_rows
         self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32) for s in specs}
 
     def reset(self, row: int) -> None:
+        self._check_row(row)
         for array in self.arrays.values():
             array[row] = 0
 
     def copy(self, source: int, target: int) -> None:
+        self._check_row(source)
+        self._check_row(target)
         for array in self.arrays.values():
             array[target] = array[source]
 
     def read(self, name: str, row: int) -> np.ndarray:
-        return self.arrays[name][row].copy()
+        value: np.ndarray = self._array(name)[self._check_row(row)].copy()
+        return value
 
     def write(self, name: str, row: int, value: np.ndarray) -> None:
-        self.arrays[name][row] = value
+        array = self._array(name)
+        if np.shape(value) != array.shape[1:]:
+            raise BackendError(f"state {name!r} holds {list(array.shape[1:])} a row, got {list(np.shape(value))}")
+        array[self._check_row(row)] = value
+
+    def _array(self, name: str) -> np.ndarray:
+        if name not in self.arrays:
+            raise BackendError(f"no state {name!r}; there are {sorted(self.arrays)}")
+        return self.arrays[name]
+
+    def _check_row(self, row: int) -> int:
+        if not 0 <= row < self.n_rows:
+            raise BackendError(f"state row {row} is not one of the {self.n_rows} that there are")
+        return row
 
 
 def bind_sizes(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -110,10 +140,27 @@ def bind_sizes(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, 
             raise BackendError(f"input {value} of {program.name}: got {array.dtype} {list(array.shape)}")
         for dim, size in zip(value.shape, array.shape, strict=True):
             solved = dim.solve(size) if isinstance(dim, Dim) else None
-            if solved is not None:
+            if solved is not None and solved[1] >= 0:
                 sizes.setdefault(*solved)
     for value in program.inputs:
         shape = tuple(Dim.of(d).evaluate(sizes) for d in value.shape)
-        if shape != inputs[value.name].shape:
-            raise BackendError(f"input {value} of {program.name} must be {list(shape)} here, got {list(inputs[value.name].shape)}")
+        found = inputs[value.name].shape
+        if shape != found:
+            raise BackendError(f"input {value} of {program.name} must be {list(shape)} here, got {list(found)}")
     return sizes
+
+
+def states_of(program: Program, states: States | None) -> ArrayStates:
+    """`states`, once it is sure that they are those of `program`; none where it keeps none."""
+    if not program.states:
+        return ArrayStates([], 0)
+    if not isinstance(states, ArrayStates):
+        raise BackendError(f"program {program.name} keeps states: pass states=create_states(n_rows)")
+    for spec in program.states.values():
+        array = states.arrays.get(spec.name)
+        wanted = np.int32 if spec.dtype == "i32" else np.float32
+        if array is None or array.shape != (states.n_rows, *spec.shape) or array.dtype != wanted:
+            found = "nothing" if array is None else f"{array.dtype} {list(array.shape)}"
+            raise BackendError(f"state {spec.name!r} of {program.name} must be {spec.dtype} "
+                               f"{[states.n_rows, *spec.shape]}, found {found}: are these the states of another program?")
+    return states

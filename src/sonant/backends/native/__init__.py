@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from sonant import _native
-from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes
+from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, states_of
 from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, single_as_steps
 from sonant.backends.native.packed import PackedWeights
 from sonant.errors import BackendError, Cancelled, UnknownName
-from sonant.program.passes import fuse
+from sonant.program.bounds import Bounds
+from sonant.program.passes import fuse, own_outputs
 from sonant.program.program import Program
+from sonant.program.verify import verify
 
 __all__ = ["NativeBackend", "NativeExecutable"]
 
@@ -55,8 +57,9 @@ class NativeExecutable:
 
     def __init__(self, backend: NativeBackend, program: Program, weights: Weights, cache: Path | None,
                  hints: Mapping[str, int] | None) -> None:
-        self.program, self.backend = program, backend
-        self.plan = NativePlan(single_as_steps(fuse(program)), hints)
+        verify(program)
+        self.program, self.backend, self.bounds = program, backend, Bounds(program)
+        self.plan = NativePlan(own_outputs(single_as_steps(fuse(program))), hints)
         known = {name: value.shape for p in self.plan.program.programs() for name, value in p.weights.items()}
         keys = [(key, tuple(map(int, known[key.name]))) for key in self.plan.pack_keys]
         self.packed = PackedWeights(program.name, keys, weights, cache)
@@ -84,6 +87,7 @@ class NativeExecutable:
             if key in self._bound:
                 self._bound.move_to_end(key)
                 return self._bound[key]
+        self.bounds.check(sizes)
         bound = self.plan.bind(sizes)
         with self._lock:
             self._bound[key] = bound
@@ -98,22 +102,23 @@ class NativeExecutable:
         given = [np.ascontiguousarray(inputs[v.name]) for v in self.plan.program.inputs]
         outputs = [np.empty(shape, np.int32 if v.dtype == "i32" else np.float32)
                    for shape, v in zip(bound.output_shapes, self.plan.program.outputs, strict=True)]
-        status = _native.run(bound.code, self.table, _addresses(given), _addresses(outputs), self._state_words(states),
-                             bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells)
+        state_words = self._state_words(states_of(self.program, states))
+        try:
+            status = _native.run(bound.code, self.table, _addresses(given), _addresses(outputs), state_words,
+                                 bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells)
+        except RuntimeError as e:
+            raise BackendError(f"{self.program.name}: {e}") from e
         if status:
             raise Cancelled(f"{self.program.name} was cancelled")
         return outputs
 
-    def _state_words(self, states: States | None) -> np.ndarray:
-        if not self.plan.states:
-            return np.zeros(0, np.int64)
-        if not isinstance(states, ArrayStates):
-            raise BackendError(f"program {self.program.name} keeps states: pass states=create_states(n_rows)")
+    def _state_words(self, states: ArrayStates) -> np.ndarray:
         words = []
         for name in self.plan.states:
             array = states.arrays[name]
             dims = [*array.shape, *[0] * (MAX_RANK - array.ndim)]
-            words.append([0, 0, array.ctypes.data, DTYPES["i32" if array.dtype == np.int32 else "f32"], array.ndim, *dims])
+            dtype = DTYPES["i32" if array.dtype == np.int32 else "f32"]
+            words.append([0, 0, array.ctypes.data, dtype, array.ndim, *dims])
         return np.array(words, np.int64).ravel()
 
 

@@ -17,6 +17,7 @@ from sonant.errors import BackendError
 from sonant.program import opset, steps
 from sonant.program.dims import Dim, DimLike
 from sonant.program.layout import Layout, assign
+from sonant.program.passes.rebuild import rebuild
 from sonant.program.program import Node, Program, Value
 
 SPACES = {"absent": 0, "arena": 1, "weight": 2, "input": 3, "output": 4}
@@ -29,12 +30,18 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class PackKey:
-    """One weight in the form a kernel reads it: `role` is linear, conv, lstm, or plain (f32 as it is)."""
+    """One weight in the form a kernel reads it: `role` is linear, conv, lstm, or plain (values of `dtype`, kept in f32)."""
 
     name: str
     role: str
     groups: int
     dtype: str
+
+    @staticmethod
+    def of(weight: Value, node: Node, position: int) -> PackKey:
+        """For the operand at `position` of `node`."""
+        role = weight_role(node, position)
+        return PackKey(weight.name, role, node.attrs.get("groups", 1) if role == "conv" else 1, weight.dtype)
 
 
 def weight_role(node: Node, position: int) -> str:
@@ -154,23 +161,19 @@ class _Writer:
         if len(v.shape) > MAX_RANK:
             raise BackendError(f"{v}: the native backend holds tensors of rank {MAX_RANK} at most")
         location = self.plan.layout.of(v)
-        space, index = location.space, location.index
+        space, index, dtype = location.space, location.index, v.dtype
         if space == "weight":
-            index = self._pack_index(v, node, position)
+            key = PackKey.of(self.plan.layout.source(v), node, position)
+            index = self.plan.pack_keys.setdefault(key, len(self.plan.pack_keys)) * 2
+            dtype = "f32" if key.role == "plain" else dtype
         elif space == "constant":
-            space, index = "weight", self._constant_index(v)
+            space, index = "weight", self._constant_index(self.plan.layout.source(v))
         self.words += [SPACES[space], index]
         if space == "arena":
             self.offset_at.append((len(self.words), index))
-        self.words += [0, DTYPES[v.dtype], len(v.shape)]
+        self.words += [0, DTYPES[dtype], len(v.shape)]
         for d in (*v.shape, *[0] * (MAX_RANK - len(v.shape))):
             self._dim(d)
-
-    def _pack_index(self, v: Value, node: Node, position: int) -> int:
-        role = weight_role(node, position)
-        dtype = v.dtype if role != "plain" else "f32"
-        key = PackKey(v.name, role, node.attrs.get("groups", 1) if role == "conv" else 1, dtype)
-        return self.plan.pack_keys.setdefault(key, len(self.plan.pack_keys)) * 2
 
     def _constant_index(self, v: Value) -> int:
         """Weights have even indices in the table, constants odd ones: both lists grow while the words are written."""
@@ -227,8 +230,6 @@ def _column(pairs: list[tuple[int, int]], column: int) -> np.ndarray:
 
 def single_as_steps(program: Program) -> Program:
     """Every lone pointwise node as a `pointwise` node, the only form the executor knows (f32 and i32 alike)."""
-    from sonant.program.passes.rebuild import rebuild
-
     nodes = []
     for node in program.nodes:
         attrs = node.attrs

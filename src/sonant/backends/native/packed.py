@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from sonant import _native
-from sonant.backends.backend import Weights
+from sonant.backends.backend import Weights, round_to
 from sonant.backends.native.lower import PackKey
 from sonant.errors import BackendError
 
-PACK_VERSION = 1
+PACK_VERSION = 2
 ALIGNMENT = 64
 
 
@@ -71,13 +71,13 @@ class PackedWeights:
 def _pack(key: PackKey, shape: tuple[int, ...], weights: Weights, target: np.ndarray) -> None:
     array = _tensor(weights, key.name, shape)
     if key.role == "plain":
-        target[:] = array.reshape(-1).view(np.uint8)
+        target[:] = round_to(array, key.dtype).reshape(-1).view(np.uint8)
     else:
         _native.pack(key.role, array, key.groups, key.dtype, target)
 
 
 def _tensor(weights: Weights, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    array = weights[name] if name in weights else None
+    array = weights.get(name)
     if array is None or array.shape != shape or array.dtype != np.float32:
         found = "nothing" if array is None else f"{array.dtype} {list(array.shape)}"
         raise BackendError(f"weight {name!r} must be float32 {list(shape)}, found {found}")

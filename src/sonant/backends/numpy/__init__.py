@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes
+from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, round_to, states_of
 from sonant.backends.numpy import ops
 from sonant.errors import BackendError, Cancelled
+from sonant.program.bounds import Bounds
 from sonant.program.dims import Dim
 from sonant.program.program import Node, Program, Value
+from sonant.program.verify import verify
+
+Operand = np.ndarray | None
 
 __all__ = ["NumpyBackend", "NumpyExecutable"]
 
@@ -31,19 +35,15 @@ class NumpyBackend:
 
 class NumpyExecutable:
     def __init__(self, program: Program, weights: Weights, dtype: np.dtype[Any]) -> None:
-        self.program, self.dtype = program, dtype
+        verify(program)
+        self.program, self.dtype, self.bounds = program, dtype, Bounds(program)
         self.weights = {name: self._weight(value, weights) for name, value in program.weights.items()}
 
     def _weight(self, value: Value, weights: Weights) -> np.ndarray:
         if value.name not in weights or weights[value.name].shape != value.shape:
             found = list(weights[value.name].shape) if value.name in weights else "nothing"
             raise BackendError(f"weight {value} of {self.program.name}: found {found}")
-        array = weights[value.name]
-        if value.dtype == "bf16":
-            array = ops.to_bf16(array)
-        elif value.dtype == "f16":
-            array = array.astype(np.float16)
-        return array.astype(self.dtype, copy=False)
+        return round_to(weights[value.name], value.dtype).astype(self.dtype, copy=False)
 
     def create_states(self, n_rows: int) -> ArrayStates:
         return ArrayStates(list(self.program.states.values()), n_rows)
@@ -57,10 +57,9 @@ class NumpyExecutable:
             trace: dict[str, np.ndarray] | None = None) -> list[np.ndarray]:
         """Outputs in order; with `trace`, every node result is also left there under its name."""
         sizes = bind_sizes(self.program, inputs)
-        if self.program.states and not isinstance(states, ArrayStates):
-            raise BackendError(f"program {self.program.name} keeps states: pass states=create_states(n_rows)")
+        self.bounds.check(sizes)
         arrays = {k: v if v.dtype == np.int32 else v.astype(self.dtype) for k, v in inputs.items()}
-        run = _Run(self, sizes, states or ArrayStates([], 0), cancel)
+        run = _Run(self, sizes, states_of(self.program, states), cancel)
         found = run.play(self.program, arrays)
         if trace is not None:
             trace.update(found)
@@ -70,7 +69,8 @@ class NumpyExecutable:
 class _Run:
     """One run: sizes, states and weights at hand; plays a Program and the bodies of its loops."""
 
-    def __init__(self, owner: NumpyExecutable, sizes: dict[str, int], states: States, cancel: CancelFlag | None) -> None:
+    def __init__(self, owner: NumpyExecutable, sizes: dict[str, int], states: ArrayStates,
+                 cancel: CancelFlag | None) -> None:
         self.owner, self.sizes, self.states, self.cancel = owner, sizes, states, cancel
 
     def play(self, program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -85,41 +85,37 @@ class _Run:
                 found[value.name] = array
         return found
 
-    def _node(self, node: Node, operands: list[np.ndarray | None]) -> tuple[np.ndarray, ...]:
+    def _node(self, node: Node, operands: list[Operand]) -> tuple[np.ndarray, ...]:
         attrs = {k: self._attr(node.row.attrs[k].kind, v) for k, v in node.attrs.items()}
         if node.op == "loop":
-            return self._loop(attrs, operands)
+            return self._loop(node, attrs, [o for o in operands if o is not None])
         if node.op in ops.STATEFUL:
             return ops.STATEFUL[node.op](self.states, attrs, *operands)
         if node.op in ops.FUNCTIONS:
             return ops.FUNCTIONS[node.op](attrs, *operands)
         literal = "".join(f" f{v!r}" for v in attrs.values())  # a single pointwise op is a step list of one
         registers = " ".join(str(i) for i in range(len(operands)))
-        return ops.pointwise({"steps": f"{node.op} {registers}{literal}"}, *operands)
+        return ops.FUNCTIONS["pointwise"]({"steps": f"{node.op} {registers}{literal}"}, *operands)
 
     def _attr(self, kind: str, value: Any) -> Any:
         if kind == "dim":
             return Dim.of(value).evaluate(self.sizes)
         return tuple(Dim.of(d).evaluate(self.sizes) for d in value) if kind == "dims" else value
 
-    def _loop(self, attrs: dict[str, Any], operands: list[np.ndarray | None]) -> tuple[np.ndarray, ...]:
-        body, n_carry, has_done = attrs["body"], attrs["n_carry"], attrs["has_done"]
+    def _loop(self, node: Node, attrs: dict[str, Any], operands: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        body, n_carry, n_plain = attrs["body"], attrs["n_carry"], attrs["n_carry"] + attrs["has_done"]
         names = [v.name for v in body.inputs]
         carries, invariants = operands[:n_carry], operands[n_carry:]
-        stacked: list[np.ndarray] = []
+        stacked = [np.zeros(self._attr("dims", v.shape), np.int32 if v.dtype == "i32" else self.owner.dtype)
+                   for v in node.outputs[n_carry:-1]]
         count = 0
         for step in range(attrs["trips"]):
             given = dict(zip(names, [*carries, *invariants, np.array([step], np.int32)], strict=True))
             found = self.play(body, given)
             outputs = [found[v.name] for v in body.outputs]
             carries, count = outputs[:n_carry], step + 1
-            values = outputs[n_carry + has_done:]
-            if not stacked:
-                stacked = [np.zeros((attrs["trips"], *v.shape), v.dtype) for v in values]
-            for target, v in zip(stacked, values, strict=True):
+            for target, v in zip(stacked, outputs[n_plain:], strict=True):
                 target[step] = v
-            if has_done and np.all(outputs[n_carry]):
+            if attrs["has_done"] and np.all(outputs[n_carry]):
                 break
         return (*carries, *stacked, np.array([count], np.int32))
-
-

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sonant.backends.backend import ArrayStates
+from sonant.backends.backend import ArrayStates, round_to
 from sonant.backends.numpy import random
 from sonant.backends.numpy.pointwise import run_steps, sigmoid
 from sonant.errors import BackendError
@@ -38,17 +38,10 @@ def _at(operands: Sequence[Array | None], index: int) -> Array | None:
     return operands[index] if index < len(operands) else None
 
 
-def to_bf16(x: Array) -> Array:
-    """Round to the nearest bfloat16 (ties to even), kept in the dtype of x."""
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return rounded.view(np.float32).astype(x.dtype)
-
-
 # --- dense ------------------------------------------------------------------------------------------------------------
 def _prologue(x: Array, fused: Sequence[Array], a: Attrs) -> Array:
     y = run_steps(a["prologue"], [x, *fused[: a["n_pro"]]])
-    return to_bf16(y) if a["precision"] == "bf16" else y
+    return round_to(y, "bf16").astype(x.dtype) if a["precision"] == "bf16" else y
 
 
 def _epilogue(y: Array, bias: Array | None, fused: Sequence[Array], a: Attrs) -> Result:
@@ -61,19 +54,29 @@ def linear(a: Attrs, x: Array, w: Array, bias: Array | None = None, *fused: Arra
     return _epilogue(_prologue(x, fused, a) @ w.T, bias, fused, a)
 
 
+def _check_rows(rows: Array, states: ArrayStates) -> None:
+    if rows.size and (rows.min() < 0 or rows.max() >= states.n_rows):
+        raise BackendError(f"rows {rows.tolist()} are not all among the {states.n_rows} rows of the states")
+
+
 def _context(states: ArrayStates, a: Attrs, rows: Array, x: Array) -> Array:
     """x with the slots' left rows before it; the last rows go back to the slots."""
     state = states.arrays[a["state"]]
+    _check_rows(rows, states)
     joined = np.concatenate([state[rows].astype(x.dtype), x], axis=1)
     state[rows] = joined[:, joined.shape[1] - state.shape[1]:]
     return joined
 
 
 @_stateful
-def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None, rows: Array | None = None,
-           *fused: Array) -> Result:
+def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,  # noqa: PLR0913
+           rows: Array | None = None, *fused: Array) -> Result:
     x = _prologue(x, fused, a)
-    x = _context(states, a, rows, x) if a["state"] else np.pad(x, ((0, 0), (a["pad_left"], a["pad_right"]), (0, 0)))
+    if a["state"]:
+        assert rows is not None
+        x = _context(states, a, rows, x)
+    else:
+        x = np.pad(x, ((0, 0), (a["pad_left"], a["pad_right"]), (0, 0)))
     n, k, cg = w.shape
     groups, stride, dilation = a["groups"], a["stride"], a["dilation"]
     length = (x.shape[1] - (k - 1) * dilation - 1) // stride + 1
@@ -87,12 +90,13 @@ def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None
 
 
 @_stateful
-def conv_transpose1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,
+def conv_transpose1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,  # noqa: PLR0913
                      rows: Array | None = None, *fused: Array) -> Result:
     x = _prologue(x, fused, a)
     n, k, cg = w.shape
     groups, stride, trim, length = a["groups"], a["stride"], a["trim_left"], x.shape[1] * a["stride"]
     if a["state"]:
+        assert rows is not None
         trim = states.arrays[a["state"]].shape[1] * stride
         x = _context(states, a, rows, x)
     else:
@@ -128,18 +132,22 @@ def lstm(a: Attrs, x: Array, w_ih: Array, w_hh: Array, bias: Array) -> Result:
 
 
 @_stateful
-def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array, rows: Array | None = None,
-              position: Array | None = None) -> Result:
+def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array,  # noqa: PLR0913
+              rows: Array | None = None, position: Array | None = None) -> Result:
     out = np.zeros_like(q)
+    if rows is not None:
+        _check_rows(rows, states)
     for b in range(len(q)):
         start, keys, values = 0, k[b], v[b]
         if a["state_k"]:
-            assert rows is not None and position is not None
+            assert rows is not None
+            assert position is not None
             start = int(position[b])
             stop = start + q.shape[1]
             cache_k, cache_v = states.arrays[a["state_k"]][rows[b]], states.arrays[a["state_v"]][rows[b]]
-            if stop > len(cache_k):
-                raise BackendError(f"attention: position {stop} is past the capacity {len(cache_k)} of state {a['state_k']!r}")
+            if start < 0 or stop > len(cache_k):
+                raise BackendError(f"attention: positions {start}..{stop - 1} are not all within the capacity "
+                                   f"{len(cache_k)} of state {a['state_k']!r}")
             cache_k[start:stop], cache_v[start:stop] = k[b], v[b]
             keys, values = cache_k[:stop].astype(q.dtype), cache_v[:stop].astype(q.dtype)
         out[b] = _attend(a, q[b], keys, values, start)
@@ -157,7 +165,7 @@ def _attend(a: Attrs, q: Array, k: Array, v: Array, start: int) -> Array:
         hidden = (age < 0) | ((age >= a["window"]) if a["window"] else False)
         scores = np.where(hidden, -np.inf, scores)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
-    y = (weights / weights.sum(-1, keepdims=True)) @ vh
+    y: Array = (weights / weights.sum(-1, keepdims=True)) @ vh
     return y.transpose(1, 0, 2).reshape(q.shape)
 
 
@@ -308,7 +316,8 @@ def randn(a: Attrs, seed: Array, frame: Array) -> Result:
 
 
 @_op
-def sample(a: Attrs, logits: Array, temperature: Array, top_k: Array, top_p: Array, seed: Array, frame: Array) -> Result:
+def sample(a: Attrs, logits: Array, temperature: Array, top_k: Array, top_p: Array,  # noqa: PLR0913 (its operands)
+           seed: Array, frame: Array) -> Result:
     uniform = random.draw(seed, frame, a["site"])
     ids = [_sample_row(*row) for row in zip(logits, temperature, top_k, top_p, uniform, strict=True)]
     return (np.array(ids, np.int32),)
@@ -332,10 +341,12 @@ def _sample_row(logits: Array, temperature: float, top_k: int, top_p: float, uni
 # --- state ------------------------------------------------------------------------------------------------------------
 @_stateful
 def state_read(states: ArrayStates, a: Attrs, rows: Array) -> Result:
+    _check_rows(rows, states)
     return (states.arrays[a["state"]][rows],)
 
 
 @_stateful
 def state_write(states: ArrayStates, a: Attrs, rows: Array, value: Array) -> Result:
+    _check_rows(rows, states)
     states.arrays[a["state"]][rows] = value
     return ()

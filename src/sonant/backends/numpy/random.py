@@ -9,7 +9,7 @@ _W0, _W1 = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-def philox(key: np.ndarray, counter: tuple[np.ndarray | int, ...]) -> list[np.ndarray]:
+def philox(key: np.ndarray, counter: tuple[np.ndarray | np.uint32, ...]) -> list[np.ndarray]:
     """Four uint32 arrays: Philox4x32-10 (Salmon et al. 2011) of key [..., 2] and four broadcast counter words."""
     k0, k1 = np.asarray(key[..., 0], np.uint32), np.asarray(key[..., 1], np.uint32)
     x = [np.asarray(c, np.uint32) for c in np.broadcast_arrays(*counter, k0)[:4]]
@@ -38,13 +38,13 @@ def randn(seed: np.ndarray, frame: np.ndarray, length: int, channels: int, site:
     groups = -(-channels // 4)
     key = seed.astype(np.int32).view(np.uint32)[:, None, None, :]
     t = frame.astype(np.int64)[:, None, None] + np.arange(length)[None, :, None]
-    lanes = philox(key, ((t & 0xFFFFFFFF).astype(np.uint32), np.uint32(site), np.arange(groups, dtype=np.uint32)[None, None, :],
-                         np.uint32(0)))
+    group = np.arange(groups, dtype=np.uint32)[None, None, :]
+    lanes = philox(key, ((t & 0xFFFFFFFF).astype(np.uint32), np.uint32(site), group, np.uint32(0)))
     normals = np.stack([*normal_pair(lanes[0], lanes[1]), *normal_pair(lanes[2], lanes[3])], axis=-1)
     return normals.reshape(len(seed), length, groups * 4)[:, :, :channels]
 
 
 def draw(seed: np.ndarray, frame: np.ndarray, site: int) -> np.ndarray:
     """One uniform number per row."""
-    key = seed.astype(np.int32).view(np.uint32)
-    return uniform(philox(key, (frame.astype(np.int32).view(np.uint32), np.uint32(site), np.uint32(0), np.uint32(0)))[0])
+    key, counter = seed.astype(np.int32).view(np.uint32), frame.astype(np.int32).view(np.uint32)
+    return uniform(philox(key, (counter, np.uint32(site), np.uint32(0), np.uint32(0)))[0])
