@@ -136,6 +136,13 @@ class TestConversion:
             cache_in(tmp_path).get([source], fail, usable)
         assert not (tmp_path / "cache").exists()
 
+    def test_another_process_was_first(self, tmp_path, source):
+        def second(target: Path, sha256: str) -> None:
+            write_atomic(target, b"built by the first")
+            raise CheckpointError("cannot be replaced")
+
+        assert usable(cache_in(tmp_path).get([source], second, usable))
+
     def test_a_cache_that_cannot_be_written(self, tmp_path, source):
         (tmp_path / "cache").write_bytes(b"")
         with pytest.raises(CheckpointError, match="cannot be written"):
@@ -156,6 +163,14 @@ class TestTempFile:
         temp.discard()
         temp.discard()
         assert list(tmp_path.iterdir()) == []
+
+    def test_what_a_killed_process_left_is_swept(self, tmp_path):
+        old, new = TempFile(tmp_path / "x"), TempFile(tmp_path / "x")
+        os.utime(old.path, (1, 1))
+        write_atomic(tmp_path / "x", b"whole")
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted([new.path.name, "x"])
+        old.discard()
+        new.discard()
 
     def test_a_reader_keeps_the_file_it_opened(self, tmp_path):
         write_atomic(tmp_path / "x", b"old")

@@ -115,6 +115,13 @@ def test_broken_headers_are_refused(tmp_path, header, data, says):
     assert "x.safetensors" in str(caught.value)
 
 
+def test_many_names_one_of_them_twice(tmp_path):
+    """A search for the duplicate must not be quadratic."""
+    names = [f'"{i}":0' for i in range(200_000)]
+    with pytest.raises(CheckpointError, match="'199999' twice"):
+        opened(tmp_path, file_of(f"{{{','.join([*names, names[-1]])}}}".encode()))
+
+
 def test_header_length_is_bounded(tmp_path):
     for raw in (b"\0" * 7, struct.pack("<Q", 1 << 63), struct.pack("<Q", 3) + b"{}"):
         with pytest.raises(CheckpointError):

@@ -293,6 +293,10 @@ class TestArchives:
             with pytest.raises(CheckpointError):
                 opened(raw)
 
+    def test_the_form_before_torch_1_6(self, opened):
+        with pytest.raises(CheckpointError, match=r"older than torch 1\.6"):
+            opened(b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.")
+
     def test_no_or_two_pickles(self, opened):
         for names in ((), ("a/data.pkl", "b/data.pkl")):
             out = io.BytesIO()
@@ -351,7 +355,7 @@ class TestArchives:
 
     def test_real_archive_truncated(self, opened):
         raw = (DATA / "torch_small.pt").read_bytes()
-        for size in range(len(raw)):
+        for size in (*range(0, len(raw) - 200, 11), *range(len(raw) - 200, len(raw))):
             with pytest.raises(CheckpointError):
                 opened(raw[:size])
 

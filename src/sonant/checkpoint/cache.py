@@ -14,11 +14,14 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sonant.errors import CheckpointError
+
+_ABANDONED_S = 24 * 3600.0
 
 
 def default_cache_root(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
@@ -40,6 +43,7 @@ class TempFile:
         self.target = target
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            _sweep(target)
             handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         except OSError as error:
             raise CheckpointError(f"{target}: cannot be written ({error.strerror or error})") from error
@@ -74,6 +78,14 @@ class TempFile:
         except OSError as error:
             self.discard()
             raise CheckpointError(f"{self.target}: cannot be written ({error.strerror or error})") from error
+
+
+def _sweep(target: Path) -> None:
+    """Remove what a killed process left beside `target`; nobody writes for a day."""
+    for path in target.parent.glob(f".{target.name}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                path.unlink()
 
 
 def write_atomic(target: Path, content: bytes) -> None:
@@ -138,7 +150,12 @@ class ConversionCache:
         key = hashlib.sha256(f"{self.salt}\0{sha256}".encode()).hexdigest()[:16]
         target = self._target(key)
         if not (target.exists() and usable(target)):
-            build(target, sha256)
+            try:
+                build(target, sha256)
+            except CheckpointError:
+                # another process may have been first: Windows refuses to replace a file that it has mapped
+                if not (target.exists() and usable(target)):
+                    raise
         known = {"key": key, "sha256": sha256, "size_bytes": target.stat().st_size}
         write_atomic(index, json.dumps(known).encode())
         return target

@@ -13,6 +13,7 @@ import json
 import os
 import reprlib
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -116,9 +117,8 @@ def _parse_header(path: Path, raw: bytes) -> dict[str, Any]:
     def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(pairs)
         if len(seen) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise CheckpointError(f"{path}: the header names {twice[0]!r} twice")
+            (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+            raise CheckpointError(f"{path}: the header names {twice!r} twice")
         return seen
 
     try:

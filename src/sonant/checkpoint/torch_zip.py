@@ -72,8 +72,10 @@ def open_torch(path: str | os.PathLike[str]) -> Any:
 
     CheckpointError names what was refused if the archive is damaged or holds anything else.
     """
-    where = str(path)
-    archive = ZipMembers(map_file(Path(path)), where)
+    where, buffer = str(path), map_file(Path(path))
+    if buffer[:2] == b"\x80\x02":
+        raise CheckpointError(f"{where}: is in a form older than torch 1.6; load and save it once with torch")
+    archive = ZipMembers(buffer, where)
     pickles = [name for name in archive.members if name == "data.pkl" or name.endswith("/data.pkl")]
     if len(pickles) != 1:
         raise CheckpointError(f"{where}: has {len(pickles)} data.pkl members, wanted 1; it is not a torch archive")

@@ -63,9 +63,8 @@ class TestForms:
         np.testing.assert_allclose(VoiceCatalog([folder]).get("af_f16").pack, PACK, rtol=2**-11, atol=1e-7)
 
     def test_listing(self, folder):
-        assert VoiceCatalog([folder]).names() == sorted(
-            "af_f32 af_f16 af_npy af_pt am_other bf_a bm_b jf_c zf_one ef_x em_y af_heart".split()
-        )
+        names = ["af_f16", "af_f32", "af_heart", "af_npy", "af_pt", "am_other", "bf_a", "bm_b", "ef_x", "em_y", "jf_c"]
+        assert VoiceCatalog([folder]).names() == [*names, "zf_one"]
 
     def test_read_one_file(self, folder):
         assert list(read_voices(folder / "several.npz")) == ["bf_a", "bm_b"]

@@ -43,8 +43,13 @@ _ALBERT_EMBEDDING, _ALBERT_TYPES = 128, 2
 _DECODER, _DECODER_OUT, _ASR_RES, _HARMONICS = 1024, 512, 64, 9
 _NOISE_KERNEL, _NOISE_KERNEL_LAST = 7, 11
 
-# known and not wanted: ALBERT's pooler (never called), buffers of other transformers versions
-_UNUSED = ("bert.pooler.{parameter}", "bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
+# known and not wanted: ALBERT's pooler (never called), buffers (position ids, the STFT as a convolution)
+_UNUSED = (
+    "bert.pooler.{parameter}",
+    "bert.embeddings.position_ids",
+    "bert.embeddings.token_type_ids",
+    "decoder.generator.stft.{path*}",
+)
 # KModel's InstanceNorm has an affine that the official file leaves at its start values
 _CONSTANTS = (ConstantRule("{path*}.norm.weight", 1.0), ConstantRule("{path*}.norm.bias", 0.0))
 _OFFICIAL_NAMES = (("{part}.module.{path*}", "{part}.{path}"),)
@@ -59,7 +64,7 @@ _ONNX_NAMES = (
     ("decoder.asr_res.asr_res.{i}.{parameter}", "decoder.asr_res.{i}.{parameter}"),
     ("text_encoder.cnn.{i}.cnn.{i}.{j}.{parameter}", "text_encoder.cnn.{i}.{j}.{parameter}"),
 )
-_ONNX_UNUSED = ("decoder.generator.istft.stft.weight", "decoder.generator.stft.{path*}")  # the iSTFT as a convolution
+_ONNX_UNUSED = ("decoder.generator.istft.stft.weight",)  # the inverse STFT as a convolution
 
 
 def kokoro_tensors(config: KokoroConfig) -> dict[str, TensorSpec]:
