@@ -1,0 +1,1 @@
+"""Audio files and signal helpers. Nothing here knows a model."""

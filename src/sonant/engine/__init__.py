@@ -1,0 +1,1 @@
+"""Joins text, families and backends: loading, speaking, streaming."""

@@ -1,0 +1,87 @@
+"""Kokoro's driver: phonemes → durations → f0 and energy → harmonic spectrum → audio, and the times of the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sonant.backends.backend import Backend, CancelFlag, Weights
+from sonant.errors import BackendError
+from sonant.families.family import PieceAudio
+from sonant.families.kokoro import model, text
+from sonant.families.kokoro.config import KokoroConfig
+from sonant.families.kokoro.timing import word_timings
+from sonant.families.kokoro.voices import VoiceCatalog, VoicePack
+from sonant.options import SpeakOptions
+from sonant.text.english import Piece
+from sonant.types import Capabilities, VoiceInfo
+
+SAMPLES_PER_FRAME = 600
+DEFAULT_VOICE = "af_heart"
+MAX_FRAMES_PER_ID = 200
+"""5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""
+
+CAPABILITIES = Capabilities(
+    languages=text.LANGUAGES, named_voices=True, voice_blending=True, cloning=False, speed=True, streaming_grain="piece",
+    word_source="duration", licence="Apache-2.0")
+
+
+class KokoroDriver:
+    """A loaded Kokoro checkpoint on one backend."""
+
+    sample_rate = model.SAMPLE_RATE
+    capabilities = CAPABILITIES
+
+    def __init__(self, config: KokoroConfig, weights: Weights, backend: Backend, *, voices: VoiceCatalog, precision: str,
+                 cache: Path | None) -> None:
+        self.config, self._catalog = config, voices
+        arithmetic = "bf16" if precision == "bf16" else "f32"
+        decoder = model.decoder_program(config, dtype=precision, precision=arithmetic)
+        self._text = backend.load(model.text_program(config), weights, cache=cache)
+        self._prosody = backend.load(model.prosody_program(config), weights, cache=cache)
+        self._source = backend.load(model.source_program(config), weights, cache=cache)
+        self._decoder = backend.load(decoder, weights, cache=cache)
+
+    def voices(self) -> list[VoiceInfo]:
+        packs = [self._catalog.get(name) for name in self._catalog.names()]
+        return [VoiceInfo(p.name, p.language, p.gender) for p in packs]
+
+    def pieces(self, source: str, options: SpeakOptions) -> Sequence[Piece]:
+        language = options.language or self._voice(options).language or text.LANGUAGES[0]
+        return text.pieces(source, language)
+
+    def _voice(self, options: SpeakOptions) -> VoicePack:
+        return self._catalog.get(options.voice or DEFAULT_VOICE)
+
+    def speak_piece(self, piece: Piece, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio:
+        seed = np.array([[options.seed, index]], np.uint32).view(np.int32)
+        samples, frames = self.speak_phonemes(piece.phonemes, self._voice(options), options.speed, seed, cancel)
+        return PieceAudio(samples, word_timings(piece, frames, samples))
+
+    def speak_phonemes(self, phonemes: str, voice: VoicePack, speed: float, seed: np.ndarray,
+                       cancel: CancelFlag | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Samples f32 [600*T] and the frames i64 [P] of every token id (both ends included); seed is i32 [1,2]."""
+        ids = text.token_ids(phonemes, self.config.vocab)
+        row = np.ascontiguousarray(voice.style(len(phonemes)))
+        half = self.config.style_dim
+        acoustic, prosodic = row[None, :half], row[None, half:]
+        given = {"ids": ids, "style": prosodic, "speed": np.array([speed], np.float32)}
+        predicted, encoding, encoded = self._text.run(given, cancel=cancel)
+        frames = _whole_frames(predicted[0])
+        index = np.repeat(np.arange(len(frames), dtype=np.int32), frames)[None]
+        f0_hz, energy = self._prosody.run({"encoding": encoding, "index": index, "style": prosodic}, cancel=cancel)
+        spectrum = self._source.run({"f0_hz": f0_hz, "seed": seed}, cancel=cancel)[0]
+        audio = self._decoder.run({"text": encoded, "index": index, "f0_hz": f0_hz, "energy": energy,
+                                   "spectrum": spectrum, "style": acoustic}, cancel=cancel)[0]
+        return audio[0], frames
+
+
+def _whole_frames(predicted: np.ndarray) -> np.ndarray:
+    """i64 [P]: rounded half to even, at least one frame each, as the official model does."""
+    if not np.isfinite(predicted).all() or predicted.max() > MAX_FRAMES_PER_ID:
+        raise BackendError(f"Kokoro predicted a duration of {predicted.max():g} frames for one phoneme; the weights are "
+                           "damaged or not Kokoro's")
+    frames: np.ndarray = np.maximum(np.rint(predicted), 1).astype(np.int64)
+    return frames

@@ -1,0 +1,31 @@
+"""Text for Kokoro: pieces of at most 510 phonemes from the English front end, and phonemes → token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from sonant.errors import InputError, TextError
+from sonant.text import english
+from sonant.text.english import Piece
+
+LANGUAGES = ("en-US", "en-GB")
+MAX_PHONEMES = 510
+"""The position table has 512 rows and both ends take one."""
+
+
+def pieces(text: str, language: str) -> list[Piece]:
+    """The text cut into pieces that the model can speak, in order, every word in exactly one."""
+    if language not in LANGUAGES:
+        raise InputError(f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
+                         "pass language=")
+    return english.pieces(text, language=language, limit=MAX_PHONEMES)
+
+
+def token_ids(phonemes: str, vocab: Mapping[str, int]) -> np.ndarray:
+    """i32 [1, P]: the phonemes with id 0 at both ends. A symbol outside the vocabulary is a TextError."""
+    unknown = sorted(set(phonemes) - set(vocab))
+    if unknown:
+        raise TextError(f"Kokoro has no symbol {' '.join(map(repr, unknown))}; its alphabet is {''.join(sorted(vocab))}")
+    return np.array([[0, *(vocab[c] for c in phonemes), 0]], np.int32)

@@ -1,0 +1,1 @@
+"""Where models come from: the catalogue of known checkpoints, and the cache."""
