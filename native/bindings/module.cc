@@ -52,7 +52,8 @@ std::vector<int64_t> checked_dims(PackRole role, const std::vector<int64_t>& sha
   return shape;
 }
 
-size_t packed_bytes(const std::string& role, const std::vector<int64_t>& shape, int64_t groups, const std::string& dtype) {
+size_t packed_bytes(const std::string& role, const std::vector<int64_t>& shape, int64_t groups,
+                    const std::string& dtype) {
   const std::vector<int64_t> dims = checked_dims(role_of(role), shape, groups);
   return sonant::packed_bytes(role_of(role), dims.data(), static_cast<int>(dims.size()), groups, dtype_of(dtype));
 }
@@ -123,9 +124,10 @@ NB_MODULE(_native, m) {
       .def_prop_ro("n_threads", &Pool::n_threads)
       .def("close", &Pool::close, nb::call_guard<nb::gil_scoped_release>(),
            "End the threads and free the kept workspaces; a later run starts them again.");
-  m.def("run", &run, nb::arg("bytecode"), nb::arg("weights"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"),
-        nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
-        nb::arg("seconds").none() = nb::none(),
-        "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per op) "
-        "has the time of each op added. RuntimeError is what a kernel refuses, ValueError malformed code.");
+  m.def(
+      "run", &run, nb::arg("bytecode"), nb::arg("weights"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"),
+      nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
+      nb::arg("seconds").none() = nb::none(),
+      "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per op) "
+      "has the time of each op added. RuntimeError is what a kernel refuses, ValueError malformed code.");
 }

@@ -117,8 +117,8 @@ void check_list(const Call& c, int64_t at) {
   cursor.take_words(cursor.take_count(c.n_extra, "a list that is too long"));
 }
 
-// Registers before the first step. A dense op has n_pro (the attribute before precision) operands for the prologue after
-// its named ones, the others belong to the epilogue.
+// Registers before the first step. A dense op has n_pro (the attribute before precision) operands for the prologue
+// after its named ones, the others belong to the epilogue.
 int64_t step_registers(const OpRow& row, const Call& c, int attr) {
   if (row.n_attrs == 1) return c.n_in;
   const int64_t n_pro = c.attr[row.n_attrs - 2], fused = c.n_in > row.n_named - 1 ? c.n_in - (row.n_named - 1) : 0;

@@ -5,14 +5,14 @@
 //   tensor, 11 words: [space, index, offset in bytes, dtype, rank, d0..d5]
 //   space: 0 absent | 1 arena | 2 weights[index] | 3 inputs[index] | 4 outputs[index]; the offset counts from there
 //
-// Attributes: int and dim as they are; float as the bits of a double; strings as the index in their list (opset.gen.h), a
-// dtype as its DType, a state as its index or -1; steps, dims and ints as an offset into `extra`. There, a list is its
-// count and values; a step list is the number of steps, then per step the opcode of a pointwise op, the number of
+// Attributes: int and dim as they are; float as the bits of a double; strings as the index in their list (opset.gen.h),
+// a dtype as its DType, a state as its index or -1; steps, dims and ints as an offset into `extra`. There, a list is
+// its count and values; a step list is the number of steps, then per step the opcode of a pointwise op, the number of
 // arguments, and pairs (0, register) or (1, bits of a double). Empty steps are -1.
 //
-// loop: inputs = [initial carries..., carry inputs of the body..., carry outputs of the body..., (done), values of the body
-// to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs = [block, n_carry,
-// trips, has_done].
+// loop: inputs = [initial carries..., carry inputs of the body..., carry outputs of the body..., (done), values of the
+// body to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs =
+// [block, n_carry, trips, has_done].
 //
 // Everything that could send the executor outside an array is checked here, so that malformed code raises
 // std::invalid_argument. The shapes of a node's tensors are checked by its kernel.

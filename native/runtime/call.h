@@ -1,5 +1,5 @@
-// What a kernel sees: tensors, attributes, and the context of the run. Every kernel is `void name(const Call&, Context&)`,
-// compiled once per instruction set inside `namespace sonant::SONANT_ISA`.
+// What a kernel sees: tensors, attributes, and the context of the run. Every kernel is `void name(const Call&,
+// Context&)`, compiled once per instruction set inside `namespace sonant::SONANT_ISA`.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <functional>
 
-// These functions are inlined everywhere: an out-of-line copy made by a file compiled for one instruction set could be the
-// one that the linker keeps for all.
+// These functions are inlined everywhere: an out-of-line copy made by a file compiled for one instruction set could be
+// the one that the linker keeps for all.
 #define SONANT_INLINE inline __attribute__((always_inline))
 
 namespace sonant {
@@ -17,8 +17,8 @@ enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3 };
 
 constexpr int kMaxRank = 6;
 
-// A contiguous tensor; data is null for an absent optional operand. A dense weight keeps its logical dims ([N,K,C/groups],
-// [N,C], [D,4H,C]) while data points at its packed panels (kernels/pack.h).
+// A contiguous tensor; data is null for an absent optional operand. A dense weight keeps its logical dims
+// ([N,K,C/groups], [N,C], [D,4H,C]) while data points at its packed panels (kernels/pack.h).
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::f32;
@@ -34,9 +34,9 @@ struct Tensor {
   SONANT_INLINE int32_t* i32() const { return static_cast<int32_t*>(data); }
 };
 
-// One node of a bound Plan. Attributes come in the order of the opset row (runtime/opset.gen.h names the indices): ints as
-// they are, floats as the bits of a double, enumerated strings as their index, a state as its index or -1, and steps, dims
-// or ints as an offset into `extra` (steps: see kernels/steps.h; lists: count, values...).
+// One node of a bound Plan. Attributes come in the order of the opset row (runtime/opset.gen.h names the indices): ints
+// as they are, floats as the bits of a double, enumerated strings as their index, a state as its index or -1, and
+// steps, dims or ints as an offset into `extra` (steps: see kernels/steps.h; lists: count, values...).
 struct Call {
   const Tensor* in = nullptr;
   const Tensor* out = nullptr;
@@ -53,9 +53,9 @@ struct Call {
   }
 };
 
-// Runs f(begin, end) over [0, n) on the pool's threads, in pieces of `grain` (the last may be shorter); blocks until all are
-// done and throws what a piece threw. The split never changes a result: a kernel must compute each output in one piece, in a
-// fixed order.
+// Runs f(begin, end) over [0, n) on the pool's threads, in pieces of `grain` (the last may be shorter); blocks until
+// all are done and throws what a piece threw. The split never changes a result: a kernel must compute each output in
+// one piece, in a fixed order.
 using Range = std::function<void(int64_t begin, int64_t end)>;
 
 struct Context {
@@ -67,6 +67,9 @@ struct Context {
 
   SONANT_INLINE void for_each(int64_t n, int64_t grain, const Range& f) const { parallel(pool, n, grain, f); }
 };
+
+// Throws std::runtime_error with a printf-like message that begins with the op's name.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void refuse(const char* format, ...);
 
 // Thread-local scratch of at least `bytes`, 64-byte aligned; `slot` 0..3 lets one kernel hold several at once.
 void* scratch(int slot, size_t bytes);

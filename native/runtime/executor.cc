@@ -65,17 +65,20 @@ class Player {
     const auto has_done = static_cast<int>(c.attr[attr::loop::has_done]);
     const int64_t trips = c.attr[attr::loop::trips];
     const int n_stack = c.n_out - n_carry - 1;
-    const Tensor *init = c.in, *carry = c.in + n_carry, *next = c.in + 2 * n_carry, *values = c.in + 3 * n_carry + has_done;
+    const Tensor *init = c.in, *carry = c.in + n_carry, *next = c.in + 2 * n_carry,
+                 *values = c.in + 3 * n_carry + has_done;
     const Tensor &step = c.in[c.n_in - 1], &count = c.out[c.n_out - 1];
     move(init, carry, n_carry);
     for (int i = 0; i < n_stack; ++i) std::memset(c.out[n_carry + i].data, 0, bytes_of(c.out[n_carry + i]));
     int64_t done = 0;
     while (done < trips) {
       *step.i32() = static_cast<int32_t>(done);
-      if (play(static_cast<size_t>(c.attr[attr::loop::body]), depth + 1) == Outcome::cancelled) return Outcome::cancelled;
+      if (play(static_cast<size_t>(c.attr[attr::loop::body]), depth + 1) == Outcome::cancelled)
+        return Outcome::cancelled;
       for (int i = 0; i < n_stack; ++i) {
         const size_t bytes = bytes_of(values[i]);
-        std::memcpy(static_cast<char*>(c.out[n_carry + i].data) + static_cast<size_t>(done) * bytes, values[i].data, bytes);
+        std::memcpy(static_cast<char*>(c.out[n_carry + i].data) + static_cast<size_t>(done) * bytes, values[i].data,
+                    bytes);
       }
       const bool stop = has_done != 0 && all_set(c.in[3 * n_carry]);
       move(next, carry, n_carry);
@@ -120,7 +123,9 @@ Outcome run(const Run& run, const KernelTable& kernels, Pool& pool) {
   memory.arena = static_cast<char*>(arena.data);
   const Code code = decode(run.words, run.n_words, memory, static_cast<int32_t>(run.states.size()));
   Context context;
-  context.parallel = [](void* p, int64_t n, int64_t grain, const Range& f) { static_cast<Pool*>(p)->parallel(n, grain, f); };
+  context.parallel = [](void* p, int64_t n, int64_t grain, const Range& f) {
+    static_cast<Pool*>(p)->parallel(n, grain, f);
+  };
   context.pool = &pool;
   context.n_threads = pool.n_threads();
   context.states = run.states.data();

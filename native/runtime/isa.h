@@ -11,7 +11,8 @@ namespace sonant {
 
 using Kernel = void (*)(const Call&, Context&);
 
-// The kernel of every opcode; null where an op has none (pointwise ops come as step lists, reshape and loop are no kernels).
+// The kernel of every opcode; null where an op has none (pointwise ops come as step lists, reshape and loop are no
+// kernels).
 struct KernelTable {
   Kernel kernels[kOps] = {};
 };

@@ -244,8 +244,8 @@ void Pool::release(void* workspace) {
   idle_.push_back(*found);
   busy_.erase(found);
   if (idle_.size() <= kKeptWorkspaces) return;
-  const auto smallest =
-      std::min_element(idle_.begin(), idle_.end(), [](const Workspace& a, const Workspace& b) { return a.bytes < b.bytes; });
+  const auto smallest = std::min_element(idle_.begin(), idle_.end(),
+                                         [](const Workspace& a, const Workspace& b) { return a.bytes < b.bytes; });
   free_aligned(smallest->data);
   idle_.erase(smallest);
 }

@@ -1,8 +1,8 @@
 // The threads that kernels share, and the workspaces that runs share.
 //
 // A Pool of n threads starts n-1 of its own, at the first piece of work that can be split; the caller is the last one.
-// Several callers may use a pool at once: each works on its own job, idle threads help whichever has pieces left. Threads
-// wait for work by spinning for a moment, then sleep. After a fork the child's pools start new threads.
+// Several callers may use a pool at once: each works on its own job, idle threads help whichever has pieces left.
+// Threads wait for work by spinning for a moment, then sleep. After a fork the child's pools start new threads.
 #pragma once
 
 #include <atomic>

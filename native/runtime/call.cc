@@ -1,6 +1,10 @@
-#include <new>
-
 #include "call.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+
 #include "platform.h"
 
 namespace sonant {
@@ -21,6 +25,15 @@ struct Slots {
 thread_local Slots slots;
 
 }  // namespace
+
+void refuse(const char* format, ...) {
+  char text[256];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  throw std::runtime_error(text);
+}
 
 void* scratch(int slot, size_t bytes) {
   Slots& s = slots;
