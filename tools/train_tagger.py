@@ -13,6 +13,7 @@ import json
 import random
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,18 +31,31 @@ from sonant.text.phonemize.tagger_en import (
     written_features,
 )
 
-Paragraph = tuple[list[str], list[str]]
+Sentence = tuple[list[str], list[str]]
+ENDS = frozenset((".", "?", "!"))
+CLOSERS = frozenset(("”", '"', "'", ")"))
 
 
-def read(path: Path) -> list[Paragraph]:
+def read(path: Path) -> list[list[Sentence]]:
+    """Paragraphs of sentences: which paragraphs are kept out must not depend on how they are cut."""
     paragraphs = []
     for line in path.read_text(encoding="utf-8").splitlines():
         tokens = [(text.replace("’", "'").replace("‘", "'"), tag) for text, tag, *_ in json.loads(line)["t"]]
         tokens = [(text, tag) for text, tag in tokens if text.strip()]
-        if tokens:
-            words = [text for text, _ in tokens]
-            paragraphs.append((words, [known_tag(text) or coarse(tag) for text, tag in tokens]))
+        paragraphs.append([part for part in split(tokens) if part[0]])
     return paragraphs
+
+
+def split(tokens: list[tuple[str, str]]) -> Iterator[Sentence]:
+    """Sentences, as the front end tags them: cut behind a full stop and the quotes that close it."""
+    start = 0
+    for i, (text, _) in enumerate(tokens):
+        following = tokens[i + 1][0] if i + 1 < len(tokens) else ""
+        ended = text in ENDS or (text in CLOSERS and i and tokens[i - 1][0] in ENDS)
+        if not following or (ended and following not in CLOSERS and not following[0].islower()):
+            part = tokens[start : i + 1]
+            yield [text for text, _ in part], [known_tag(text) or coarse(tag) for text, tag in part]
+            start = i + 1
 
 
 class Trainer:
@@ -87,8 +101,8 @@ def main() -> None:
     options = parser.parse_args()
     paragraphs = read(options.tagged)
     every = round(1 / options.test)
-    train = [item for i, item in enumerate(paragraphs) if i % every]
-    test = [item for i, item in enumerate(paragraphs) if i % every == 0]
+    train = [item for i, paragraph in enumerate(paragraphs) if i % every for item in paragraph]
+    test = [item for i, paragraph in enumerate(paragraphs) if i % every == 0 for item in paragraph]
     trainer = Trainer(1 << options.bits)
     hashed = [np.array(written_features(words), np.uint32) & trainer.mask for words, _ in train]
     order = list(range(len(train)))
@@ -107,7 +121,7 @@ def save(average: np.ndarray, path: Path) -> None:
     path.write_bytes(HEADER.pack(MAGIC, *weights.shape) + weights.tobytes())
 
 
-def report(tagger: Tagger, test: list[Paragraph]) -> None:
+def report(tagger: Tagger, test: list[Sentence]) -> None:
     right = total = 0
     wrong: Counter[str] = Counter()
     for words, gold in test:

@@ -12,7 +12,7 @@ from sonant.errors import InputError, UnknownName
 from sonant.text.normalize.en import normalize as normalize_words
 from sonant.text.normalize.tables_en import NOT_SENTENCE_END
 from sonant.text.phonemize.en import Phonemizer
-from sonant.text.pieces import Piece, PieceWord, SpokenSentence, pack
+from sonant.text.pieces import Piece, PieceWord, SpokenSentence, gap, pack
 from sonant.text.segment import sentences
 from sonant.text.spans import MARK, Sentence, SourceWord, SpokenWord, Token
 
@@ -44,8 +44,8 @@ def phonemize(text: str, language: str = "en-US") -> str:
     """The phonemes of a text, one line per paragraph."""
     lines = [""]
     for sentence in _spoken(text, language):
-        sounds = (word.lead + word.phonemes + word.tail for word in sentence.words)
-        lines[-1] = " ".join(filter(None, [lines[-1], *sounds]))
+        for word in sentence.words:
+            lines[-1] += " " * gap(word, len(lines[-1])) + word.lead + word.phonemes + word.tail
         if sentence.paragraph_end and lines[-1]:
             lines.append("")
     return "\n".join(lines).rstrip("\n")
@@ -77,8 +77,11 @@ def _spoken(text: str, language: str) -> Iterator[SpokenSentence]:
     phonemizer = _phonemizer(_check(language))
     for sentence in sentences(text, NOT_SENTENCE_END):
         tokens = normalize_words(sentence.words, british=language == "en-GB")
-        sounds = phonemizer.phonemize(tokens)
-        yield SpokenSentence(tuple(_join(sentence, tokens, sounds)), sentence.paragraph_end)
+        words = tuple(_join(sentence, tokens, phonemizer.phonemize(tokens)))
+        if not any(word.phonemes for word in words):
+            # A row of stars or dots is a break, not a sentence: the model would babble on marks alone.
+            words = tuple(SpokenWord(word.source) for word in words)
+        yield SpokenSentence(words, sentence.paragraph_end)
 
 
 def _join(sentence: Sentence, tokens: Sequence[Token], sounds: Sequence[str]) -> Iterator[SpokenWord]:
@@ -113,7 +116,8 @@ def _glue(tokens: Sequence[Token], parts: Sequence[str]) -> str:
     text = ""
     before: Token | None = None
     for token, part in zip(tokens, parts, strict=True):
-        touches = token.glued or token.kind == MARK or (before and before.kind == MARK and before.text not in _SPACED_AFTER)
+        behind_dash = before is not None and before.kind == MARK and before.text not in _SPACED_AFTER
+        touches = token.glued or token.kind == MARK or behind_dash
         text += part if touches or not text or not part else " " + part
         before = token
     return text

@@ -1,7 +1,7 @@
 """Spoken words → pieces that a model can take at once: whole sentences while they fit, long ones cut at a good place.
 
-Speaking and streaming use these same pieces. No word is dropped, none is repeated; a word longer than the limit is
-continued in the next piece.
+Speaking and streaming use these same pieces. No word is dropped, none is repeated: a word longer than the limit goes on
+in the next piece, but is listed in the first only.
 """
 
 from __future__ import annotations
@@ -50,10 +50,16 @@ class SpokenSentence:
         return joined_size(self.words)
 
 
-def joined_size(words: Iterable[SpokenWord]) -> int:
-    """Phonemes of the words with one space between those that sound."""
-    sizes = [word.size for word in words if word.size]
-    return sum(sizes) + max(0, len(sizes) - 1)
+def joined_size(words: Iterable[SpokenWord], size: int = 0) -> int:
+    """Phonemes when these words come behind `size` others: one space between those that sound."""
+    for word in words:
+        size += word.size + gap(word, size)
+    return size
+
+
+def gap(word: SpokenWord, size: int) -> int:
+    """1 if a space goes before the word, when `size` phonemes are already there."""
+    return int(bool(size and word.size and not word.hugs))
 
 
 def pack(sentences: Iterable[SpokenSentence], limit: int) -> Iterator[Piece]:
@@ -63,13 +69,12 @@ def pack(sentences: Iterable[SpokenSentence], limit: int) -> Iterator[Piece]:
     ready: Piece | None = None  # kept back one step, because silent words may still join it
     for sentence in sentences:
         for part in split(sentence.words, limit):
-            added = joined_size(part)
-            if size and added and size + 1 + added > limit:
+            if size and joined_size(part, size) > limit:
                 if ready:
                     yield ready
                 ready, held, size = build(held, paragraph_end=False), [], 0
             held += part
-            size += added + (1 if size and added else 0)
+            size = joined_size(part, size)
         if sentence.paragraph_end and held:
             if size:
                 if ready:
@@ -86,15 +91,17 @@ def split(words: tuple[SpokenWord, ...], limit: int) -> Iterator[list[SpokenWord
     part: list[SpokenWord] = []
     size = 0
     for word in (fragment for whole in words for fragment in _fragments(whole, limit)):
-        added = word.size + (1 if size and word.size else 0)
-        if word.size and size + added > limit:
+        if joined_size([word], size) > limit:
             cut = _best_cut(part)
             yield part[:cut]
             part = part[cut:]
+            if joined_size([*part, word]) > limit:
+                # What the good cut left over is itself too long beside a very long word.
+                yield part
+                part = []
             size = joined_size(part)
-            added = word.size + (1 if size else 0)
         part.append(word)
-        size += added
+        size = joined_size([word], size)
     if part:
         yield part
 
@@ -109,22 +116,18 @@ def _best_cut(part: list[SpokenWord]) -> int:
 
 
 def _fragments(word: SpokenWord, limit: int) -> Iterator[SpokenWord]:
-    """A word that fits, or its parts: the same source word again for each, so that times can be joined later."""
+    """A word that fits, or its parts, of which all but the first are `continued`."""
     if word.size <= limit:
         yield word
         return
-    sound = word.phonemes
+    sound, lead = word.phonemes, word.lead
     room = limit - len(word.lead) - len(word.tail)
-    if room < 1:
-        # More marks than the model can take say no more than one of them.
-        word = replace(word, lead=word.lead[:1], tail=word.tail[:1])
-        room = limit - 2
-    lead = word.lead
     while sound:
         cut = sound.rfind(" ", 1, room + 1) if len(sound) > room else len(sound)
         cut = room if cut <= 0 else cut
         rest = sound[cut:].lstrip(" ")
-        yield replace(word, lead=lead, phonemes=sound[:cut], tail="" if rest else word.tail)
+        first = sound is word.phonemes
+        yield replace(word, lead=lead, phonemes=sound[:cut], tail="" if rest else word.tail, continued=not first)
         sound, lead = rest, ""
 
 
@@ -134,7 +137,7 @@ def build(words: list[SpokenWord], *, paragraph_end: bool) -> Piece:
     at = 0
     placed = []
     for word in words:
-        if word.size and at:
+        if gap(word, at):
             parts.append(" ")
             at += 1
         first = at + len(word.lead)
@@ -142,7 +145,8 @@ def build(words: list[SpokenWord], *, paragraph_end: bool) -> Piece:
         parts += (word.lead, word.phonemes, word.tail)
         at += word.size
         source = word.source
-        placed.append(PieceWord(source.text, source.start, source.end, first, last, word.normalized))
+        if not word.continued:
+            placed.append(PieceWord(source.text, source.start, source.end, first, last, word.normalized))
     return Piece("".join(parts), tuple(placed), words[0].source.start, words[-1].source.end, paragraph_end)
 
 

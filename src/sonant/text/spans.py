@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+_CLOSING = frozenset(",.;:!?”)")
 WORD, SAID, SPELLED, MARK = "word", "said", "spelled", "mark"
 
 
@@ -45,6 +46,12 @@ class SpokenWord:
     phonemes: str = ""
     tail: str = ""  # closing marks
     normalized: str = ""
+    continued: bool = False  # the rest of a word that was too long for one piece
+
+    @property
+    def hugs(self) -> bool:
+        """A lone closing mark: "help ?" is not two words."""
+        return not self.phonemes and self.lead[:1] in _CLOSING and not self.lead.startswith("..") and bool(self.lead)
 
     @property
     def size(self) -> int:

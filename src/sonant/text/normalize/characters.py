@@ -16,8 +16,8 @@ _PLAIN = {
 }  # fmt: skip
 # Compatibility forms that must not be unfolded: they have a meaning of their own here.
 _KEPT = frozenset("…°ºª²³“”–—") | frozenset(FRACTIONS)
-# Formatting marks, private use, unassigned: nothing to say. Variation selectors are Mn, joined to what they modify.
-_INVISIBLE = frozenset(("Cf", "Cc", "Cn", "Co", "Cs", "Me"))
+# Formatting marks, private use, unassigned, pictures: nothing to say.
+_SILENT = frozenset(("Cf", "Cc", "Cn", "Co", "Cs", "Me", "So", "Sk"))
 
 
 def plain(word: str) -> str:
@@ -30,8 +30,7 @@ def plain(word: str) -> str:
         if letter.isascii() or letter in _KEPT:
             out.append(letter)
             continue
-        category = unicodedata.category(letter)
-        if category in _INVISIBLE or (category in ("So", "Sk") and not letter.isalnum()) or "\ufe00" <= letter <= "\ufe0f":
+        if unicodedata.category(letter) in _SILENT or "\ufe00" <= letter <= "\ufe0f":
             continue
         out.append(unicodedata.normalize("NFKC", letter))
     return unicodedata.normalize("NFC", "".join(out)).strip()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import quantities_en as quantities
 from sonant.text.normalize import tables_en as tables
-from sonant.text.normalize.written_en import Written, marks, take_apart
-from sonant.text.spans import MARK, SAID, SPELLED, WORD, SourceWord, Token
+from sonant.text.normalize.written_en import Written, lone_marks, marks, take_apart
+from sonant.text.spans import SAID, SPELLED, SourceWord, Token
 
 Bodies = list[list[Token]]
 Rule = Callable[[list[Written], int], "Bodies | None"]
@@ -23,7 +23,7 @@ _ROMAN = re.compile(r"(?:X{0,3})(?:IX|IV|V?I{0,3})$")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|[\w.+-]+@[\w-]+(?:\.[\w-]+)+$", re.IGNORECASE)
 _DOMAIN = re.compile(r"(?:[\w-]+\.)+([a-z]{2,4})(?:[/:?]\S*)?$", re.IGNORECASE)
 _PARTS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*'?|\d+|.", re.DOTALL)
-_PIECES = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
+_PIECES = re.compile(r"'n'$|[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
 _DASHES = re.compile(r"--+|–")
 _DAY_HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
 
@@ -35,54 +35,61 @@ def normalize(words: Sequence[SourceWord], *, british: bool = False) -> list[Tok
     tokens: list[Token] = []
     i = 0
     while i < len(line):
-        bodies: Bodies = [[]]
-        if line[i].core:
-            bodies = next(found for rule in rules if (found := rule(line, i)) is not None)
-        for body in bodies:
+        if not line[i].core:
+            tokens += lone_marks(line[i])
+            i += 1
+            continue
+        for body in next(found for rule in rules if (found := rule(line, i)) is not None):
             tokens += marks(line[i].lead, i, opening=True)
             tokens += body
-            tokens += _closing(line[i], bool(line[i].core))
+            tokens += marks(line[i].tail, i, opening=False)
             i += 1
     return tokens
-
-
-def _closing(written: Written, after_word: bool) -> list[Token]:
-    if written.lead == "-" and not after_word and not written.tail:
-        return []
-    return marks(written.tail, written.index, opening=False)
 
 
 def _rules(british: bool) -> tuple[Rule, ...]:
     def dated(line: list[Written], i: int) -> Bodies | None:
         return quantities.numeric_date(line, i, day_first=british)
 
-    return (address, dated, quantities.quantity, number_sign, day_half, title, roman, initials, symbol, plain_word)
+    return (
+        address,
+        dated,
+        quantities.quantity,
+        number_sign,
+        day_half,
+        title,
+        roman,
+        initials,
+        initial,
+        symbol,
+        plain_word,
+    )
 
 
 def address(line: list[Written], i: int) -> Bodies | None:
     """Mail and web addresses, character class by character class."""
     core = line[i].core
     domain = _DOMAIN.match(core)
-    if not _ADDRESS.match(core) and not (domain and domain[1].lower() in tables.DOMAINS and not core[0].isdigit()):
+    if not _ADDRESS.match(core) and not (domain and domain[1].lower() in tables.DOMAINS and not core[0].isdecimal()):
         return None
     core = re.sub(r"^https?://", "", core, flags=re.IGNORECASE)
     return [[token for part in re.findall(r"[^\W\d_]+|\d+|.", core) for token in _address_part(part, line[i].index)]]
 
 
 def _address_part(part: str, index: int) -> list[Token]:
-    if part.isdigit():
+    if part.isdecimal():
         return [Token(numbers.grouped(part), index, SAID)]
     if part in tables.ADDRESS_SYMBOLS:
         return [Token(tables.ADDRESS_SYMBOLS[part], index, SAID)]
     if part.lower() == "www":
         return [Token("www", index, SPELLED, spoken="w w w")]
-    return [Token(part, index)] if part.isalpha() else []
+    return [Token(part, index, tag="ADD")] if part.isalpha() else []
 
 
 def number_sign(line: list[Written], i: int) -> Bodies | None:
     """"No. 5" → number five; a "no." without a number is a no."""
     after = line[i + 1].core if i + 1 < len(line) else ""
-    if line[i].core not in ("No", "Nos", "no", "nos") or not line[i].tail.startswith(".") or not after[:1].isdigit():
+    if line[i].core not in ("No", "Nos", "no", "nos") or not line[i].tail.startswith(".") or not after[:1].isdecimal():
         return None
     line[i].drop_dot()
     return [[Token("No.", line[i].index, spoken="number" if line[i].lower == "no" else "numbers")]]
@@ -91,7 +98,7 @@ def number_sign(line: list[Written], i: int) -> Bodies | None:
 def day_half(line: list[Written], i: int) -> Bodies | None:
     """am, p.m. after a time."""
     before = line[i - 1].core if i else ""
-    if not _DAY_HALF.match(line[i].core) or not (before[-1:].isdigit() or "." in line[i].core):
+    if not _DAY_HALF.match(line[i].core) or not (before[-1:].isdecimal() or "." in line[i].core):
         return None
     line[i].drop_dot()
     letters = line[i].core.replace(".", "").upper()
@@ -104,14 +111,15 @@ def title(line: list[Written], i: int) -> Bodies | None:
     dotted = written.tail.startswith(".")
     key = written.lower + "."
     after = line[i + 1] if i + 1 < len(line) else None
-    if written.core in ("St", "st") and dotted and written.core == "St":
-        said = ("saint", "") if after and after.is_capital and not _is_name_before(line, i) else ("street", "")
-    elif key not in tables.ABBREVIATIONS or not (dotted or (written.lower in tables.WITHOUT_DOT)):
-        return None
-    elif key in tables.NEED_CAPITAL and not (written.is_capital and after and _is_capital_or_number(after)):
-        return None
-    else:
+    if written.core == "St" and dotted:
+        is_saint = after and after.is_capital and (written.lead or not _is_name_before(line, i))
+        said = ("saint" if is_saint else "street", "")
+    elif key in tables.ABBREVIATIONS and (dotted or written.lower in tables.WITHOUT_DOT):
+        if key in tables.NEED_CAPITAL and not (written.is_capital and after and _is_capital_or_number(after)):
+            return None
         said = tables.ABBREVIATIONS[key]
+    else:
+        return None
     if dotted:
         written.drop_dot()
     text, shown = said
@@ -123,7 +131,7 @@ def _is_name_before(line: list[Written], i: int) -> bool:
 
 
 def _is_capital_or_number(written: Written) -> bool:
-    return written.is_capital or written.core[:1].isdigit()
+    return written.is_capital or written.core[:1].isdecimal()
 
 
 def roman(line: list[Written], i: int) -> Bodies | None:
@@ -156,26 +164,37 @@ def initials(line: list[Written], i: int) -> Bodies | None:
     return [[Token(letters, line[i].index, SPELLED, spoken=" ".join(letters))]]
 
 
+def initial(line: list[Written], i: int) -> Bodies | None:
+    """The J of J. Smith: its dot is no pause."""
+    written = line[i]
+    if len(written.core) != 1 or not written.core.isupper() or not written.tail.startswith(".") or written.last:
+        return None
+    written.drop_dot()
+    return [[Token(written.core, written.index, tag="NNP")]]
+
+
 def symbol(line: list[Written], i: int) -> Bodies | None:
     """A symbol on its own."""
     core = line[i].core
     if core not in tables.SYMBOLS:
         return None
     said = tables.SYMBOLS[core]
-    return [[Token(core if core in "&%+@" else said, line[i].index, WORD if core in "&%+@" else SAID, spoken=said)]] if said else [[]]
+    return [[Token(said, line[i].index, SAID)]] if said else [[]]
 
 
 def plain_word(line: list[Written], i: int) -> Bodies:
     """Everything else: words, joined words, digits among letters. Always matches."""
     index = line[i].index
     core = _DASHES.sub("—", line[i].core)
+    if core[0] == "'" and core[1:].rstrip("'").isalpha():  # 'tis, 'em, 'n'
+        return [word_tokens(core, index)]
     parts = _PARTS.findall(core)
     tokens: list[Token] = []
     for at, part in enumerate(parts):
         before, after = parts[at - 1] if at else "", parts[at + 1] if at + 1 < len(parts) else ""
         if part[0].isalpha():
             tokens += word_tokens(part, index)
-        elif part.isdigit():
+        elif part.isdecimal():
             between = before[-1:].isalpha() and after[:1].isalpha()
             tokens.append(Token("to" if part == "2" and between else numbers.grouped(part), index, SAID))
         else:
@@ -210,5 +229,3 @@ def _humps(run: str) -> list[str]:
             cuts.append(at)
     return [run[start:end] for start, end in zip(cuts, [*cuts[1:], len(run)], strict=True)]
 
-
-__all__ = ["MARK", "normalize"]

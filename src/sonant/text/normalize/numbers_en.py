@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+TENS = ("zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion")
 _ORDINALS = {
     "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
@@ -80,7 +82,7 @@ def _as_plural(word: str) -> str:
     return _PLURALS.get(word, word + "s")
 
 
-def _last_word(words: str, change) -> str:
+def _last_word(words: str, change: Callable[[str], str]) -> str:
     cut = max(words.rfind(" "), words.rfind("-")) + 1
     return words[:cut] + change(words[cut:])
 

@@ -11,7 +11,7 @@ import re
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import tables_en as tables
 from sonant.text.normalize.characters import FRACTIONS
-from sonant.text.normalize.written_en import Written
+from sonant.text.normalize.written_en import Written, marks
 from sonant.text.spans import MARK, SAID, SPELLED, Token
 
 Bodies = list[list[Token]]
@@ -32,7 +32,9 @@ _DECADE = re.compile(r"'?(\d*)(\d0)'?s$")
 _PLURAL = re.compile(r"(\d+)'?s$")
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})$")
 _SLASH_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})$")
-_CODE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:st|nd|rd|th)?(?![^\W\d_])|\d+|[^\W\d_]+(?:'[^\W\d_]+)*|.", re.DOTALL)
+_CODE = re.compile(
+    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?![^\W\d_]))?|[^\W\d_]+(?:'[^\W\d_]+)*|.", re.DOTALL)
+_DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
 _SIGNS = {"-": "minus", "–": "minus", "+": "plus", "±": "plus or minus", "~": "about", "≈": "about"}
 
 
@@ -45,9 +47,9 @@ def quantity(line: list[Written], i: int) -> Bodies | None:
     """Any core with a digit (or a vulgar fraction); None when there is nothing to count in it."""
     written = line[i]
     core = written.core
-    if not any(letter.isdigit() or letter in FRACTIONS for letter in core):
+    if not any(letter.isdecimal() or letter in FRACTIONS for letter in core):
         return None
-    if core.startswith("#") and core[1:].isdigit():
+    if core.startswith("#") and core[1:].isdecimal():
         return [[Token("number", written.index, SAID), *say(written, numbers.cardinal(core[1:]))]]
     for rule in (_clock, _calendar_day, _zip_code, _phone, _version, _fraction, _ordinal, _decade):
         if (found := rule(line, i)) is not None:
@@ -99,7 +101,7 @@ def _half(written: Written, half: str | None) -> list[Token]:
 def _calendar_day(line: list[Written], i: int) -> Bodies | None:
     """August 15 → August fifteenth."""
     core = line[i].core
-    if not core.isdigit() or len(core) > 2 or not 1 <= int(core) <= 31 or not i:
+    if not core.isdecimal() or len(core) > 2 or not 1 <= int(core) <= 31 or not i:
         return None
     before = line[i - 1]
     if before.core not in tables.MONTH_NAMES or before.tail not in ("", "."):
@@ -134,7 +136,7 @@ def numeric_date(line: list[Written], i: int, *, day_first: bool) -> Bodies | No
 
 def _zip_code(line: list[Written], i: int) -> Bodies | None:
     core = line[i].core
-    if not i or len(core) != 5 or not core.isdigit() or line[i - 1].core not in tables.STATES:
+    if not i or len(core) != 5 or not core.isdecimal() or line[i - 1].core not in tables.STATES:
         return None
     return [say(line[i], numbers.spell_digits(core, "oh"))]
 
@@ -152,7 +154,8 @@ def _version(line: list[Written], i: int) -> Bodies | None:
     core = line[i].core
     if not _VERSION.match(core):
         return None
-    said = " point ".join(plain_number(part) if len(part) < 4 else numbers.cardinal(part) for part in core.lstrip("vV").split("."))
+    parts = core.lstrip("vV").split(".")
+    said = " point ".join(plain_number(part) if len(part) < 4 else numbers.cardinal(part) for part in parts)
     head = [Token("version", line[i].index)] if core[0] in "vV" else []
     return [[*head, *say(line[i], said)]]
 
@@ -166,8 +169,8 @@ def _fraction(line: list[Written], i: int) -> Bodies | None:
     if not match:
         return None
     top, bottom = match.groups()
-    if not mixed and (core == "24/7" or not 2 <= int(bottom) <= 100 or int(top) >= int(bottom) * 3):
-        return [say(line[i], f"{numbers.cardinal(top)} {'' if core == '24/7' else 'slash '}{numbers.cardinal(bottom)}")]
+    if not mixed and (int(bottom) not in _DENOMINATORS or int(top) > int(bottom)):
+        return [say(line[i], f"{numbers.cardinal(top)} {numbers.cardinal(bottom)}")]  # 9/11, 24/7, 50/50
     said = numbers.fraction(top, bottom)
     if whole:
         said = f"{numbers.cardinal(whole)} and {said.replace('one half', 'a half')}"
@@ -193,9 +196,9 @@ def _decade(line: list[Written], i: int) -> Bodies | None:
         if len(digits) == 4:
             return [say(line[i], numbers.plural(numbers.year(digits)))]
         return [say(line[i], numbers.plural(numbers.cardinal(digits)))]
-    if core[0] == "'" and core[1:].isdigit():
+    if core[0] == "'" and core[1:].isdecimal():
         return [say(line[i], plain_number(core[1:]))]
-    if match := _PLURAL.match(core):
+    if (match := _PLURAL.match(core)) and (len(match[1]) > 2 or "'" in core):
         return [say(line[i], numbers.plural(plain_number(match[1])))]
     return None
 
@@ -301,15 +304,14 @@ def _code(written: Written) -> list[Token]:
     parts = _CODE.findall(written.core)
     for at, part in enumerate(parts):
         after = parts[at + 1] if at + 1 < len(parts) else ""
-        if part[0].isdigit():
+        if part[0].isdecimal():
             tokens += say(written, _code_number(part, at, parts))
         elif part[0].isalpha():
             tokens.append(_code_word(part, written.index, bool(after or at)))
-        elif part in (".", "/", "_") and at and after:
-            said = {".": "dot" if after.isalpha() else "point", "/": "slash", "_": "underscore"}[part]
-            tokens.append(Token(said, written.index, SAID))
-        elif part in ",;:" and after:
-            tokens.append(Token(part, written.index, MARK))
+        elif part == "." and at and after:
+            tokens.append(Token("dot" if after.isalpha() else "point", written.index, SAID))
+        elif part in ",;:()[]—–" and after:
+            tokens += marks(part, written.index, opening=False)
         elif tables.SYMBOLS.get(part):
             tokens.append(Token(tables.SYMBOLS[part], written.index, SAID))
     return tokens
@@ -329,6 +331,7 @@ def _code_number(part: str, at: int, parts: list[str]) -> str:
 
 def _code_word(part: str, index: int, beside: bool) -> Token:
     """Letters of a code: capitals and vowelless runs are spelled."""
-    if beside and (part.isupper() and len(part) < 4 or not set(part.lower()) & set("aeiouy")):
+    is_short_capital = part.isupper() and len(part) < 4
+    if beside and (is_short_capital or not set(part.lower()) & set("aeiouy")):
         return Token(part, index, SPELLED, spoken=" ".join(part))
     return Token(part, index)

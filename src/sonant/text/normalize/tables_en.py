@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a line: a table that reads like the text it matches."""
+    return frozenset(words.split())
+
+
 # written (lower case, with its dot) → (looked up, shown). The lexicon knows a few of them with the dot.
 ABBREVIATIONS = {
     "mr.": ("Mr.", "mister"), "mrs.": ("Mrs.", "missus"), "ms.": ("Ms.", "miz"), "dr.": ("Dr.", "doctor"),
@@ -25,24 +31,25 @@ ABBREVIATIONS = {
     "fri.": ("Friday", ""), "viz.": ("namely", ""), "al.": ("al", ""), "cf.": ("compare", ""), "ca.": ("circa", ""),
 }  # fmt: skip
 # These need a capital letter (or a number) around them: "Rep. Smith", but "one more rep."
-NEED_CAPITAL = frozenset(
+NEED_CAPITAL = word_set(
     "gen. col. rep. sen. hon. ft. mt. maj. gov. pres. rev. rd. inc. co. est. mar. jun. sec. ed. min. max. wed. mon. "
-    "fri. dec. nov. oct. sep. jan. aug. apr. jul. feb. ch. fig. vol. al. ca.".split()
+    "fri. dec. nov. oct. sep. jan. aug. apr. jul. feb. ch. fig. vol. al. ca."
 )
 # Read the same way without the dot.
-WITHOUT_DOT = frozenset("mr mrs ms dr jr sr prof vs messrs etc".split())
+WITHOUT_DOT = word_set("mr mrs ms dr jr sr prof vs messrs etc")
 # Dotted words after which a sentence goes on.
 NOT_SENTENCE_END = frozenset(ABBREVIATIONS) - {"etc.", "inc.", "co.", "ltd.", "corp.", "jr.", "sr.", "al.", "ed."} | {
     "st.", "no.", "nos.", "e.g.", "i.e.", "u.s.", "p.", "v.",
 }  # fmt: skip
 
 MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-MONTH_NAMES = frozenset(MONTHS) | frozenset("Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec".split())
-STATES = frozenset(
-    "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA "
-    "RI SC SD TN TX UT VT VA WA WV WI WY DC".split()
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+MONTH_NAMES = frozenset(MONTHS) | word_set("Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec")
+STATES = word_set(
+    "AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR "
+    "PA RI SC SD TN TX UT VT VA WA WV WI WY DC"
 )
 
 # symbol → (one, many, one hundredth, hundredths)
@@ -56,7 +63,7 @@ SCALES = {
     "k": "thousand", "K": "thousand", "m": "million", "M": "million", "mn": "million", "mm": "million",
     "b": "billion", "B": "billion", "bn": "billion", "t": "trillion", "T": "trillion", "tn": "trillion",
 }  # fmt: skip
-SCALE_WORDS = frozenset("hundred thousand million billion trillion".split())
+SCALE_WORDS = word_set("hundred thousand million billion trillion")
 
 # written → (one, many)
 UNITS = {
@@ -99,7 +106,8 @@ ONLY_ATTACHED = frozenset(("s", "h", "x", "in", "V", "W", "L", "pt", "cal", "m2"
 # Written next to nothing else, or between words.
 SYMBOLS = {
     "&": "and", "%": "percent", "+": "plus", "=": "equals", "@": "at", "×": "times", "÷": "divided by",
-    "±": "plus or minus", "°": "degrees", "§": "section", "≈": "approximately", "≤": "less than or equal to",
+    "±": "plus or minus", "°": "degrees", "§": "section", "²": "squared", "³": "cubed",
+    "≈": "approximately", "≤": "less than or equal to",
     "≥": "greater than or equal to", "<": "", ">": "", "$": "dollars", "€": "euros", "£": "pounds",
 }  # fmt: skip
 # Only inside an address, where every character counts.
@@ -107,20 +115,18 @@ ADDRESS_SYMBOLS = {
     "@": "at", ".": "dot", "/": "slash", "-": "dash", "_": "underscore", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "+": "plus", "%": "percent", "~": "tilde",
 }  # fmt: skip
-DOMAINS = frozenset(
-    "com org net edu gov mil int io ai dev app info biz co uk us eu de fr ca au tv me xyz tech fm ly gg so sh".split()
+DOMAINS = word_set(
+    "com org net edu gov mil int io ai dev app info biz co uk us eu de fr ca au tv me xyz tech fm ly gg so sh"
 )
 
-NUMBERED = frozenset(
+NUMBERED = word_set(
     "war chapter part act scene book volume type phase class title article section appendix bowl mark level stage "
-    "grade world figure table item unit group".split()
+    "grade world figure table item unit group"
 )
-REGNAL = frozenset(
+REGNAL = word_set(
     "henry louis george edward elizabeth charles james william richard john paul pius benedict francis leo gregory "
-    "napoleon catherine mary philip ferdinand alexander nicholas peter frederick ivan clement innocent urban boniface "
-    "harald christian gustav leopold umberto victor ramses rameses ptolemy cleopatra xerxes darius".split()
+    "napoleon catherine mary philip ferdinand alexander nicholas peter frederick ivan clement innocent urban "
+    "boniface harald christian gustav leopold umberto victor ramses rameses ptolemy cleopatra xerxes darius"
 )
 # An apostrophe that begins one of these belongs to the word.
-CLIPPED = frozenset(
-    "tis twas em til bout round cause twere twill tisn neath gainst cept fraid nother bye kay sup ere".split()
-)
+CLIPPED = word_set("tis twas em til bout round cause twere twill tisn neath gainst cept fraid nother bye kay sup ere")

@@ -15,6 +15,8 @@ _TAIL = frozenset("\"“”')]}>*_~—–-….,;:!?|^\\")
 # Characters that the model reads as themselves, and how others are written for it.
 _READ = frozenset(";:,.!?—…()“”")
 _REWRITTEN = {"–": "—", "[": "(", "{": "(", "]": ")", "}": ")"}
+# A row of the same mark says no more than three of it, and the model's input is short.
+_REPEATED, _MOST_MARKS = 3, 6
 _DASHES = re.compile(r"--+")
 
 
@@ -53,6 +55,8 @@ def take_apart(words: Sequence[SourceWord]) -> list[Written]:
         while end > start and text[end - 1] in _TAIL:
             end -= 1
         lead, core, tail = text[:start], text[start:end], text[end:]
+        if text.lower() == "'n'":
+            lead, core, tail = "", text, ""
         if "'" in lead:
             quoted = True
         if tail.startswith("'") and core:
@@ -73,9 +77,9 @@ def _lead_end(text: str) -> int:
     at = 0
     while at < len(text) and text[at] in _LEAD:
         following = text[at + 1 : at + 2]
-        if text[at] in "-–.#~" and (following.isdigit() or (text[at] in "-–" and following in "$£€¥₹" and following)):
+        if text[at] in "-–.#~" and (following.isdecimal() or (text[at] in "-–" and following in "$£€¥₹" and following)):
             break
-        if text[at] == "'" and (following.isdigit() or _first_letters(text, at + 1) in CLIPPED):
+        if text[at] == "'" and (following.isdecimal() or _first_letters(text, at + 1) in CLIPPED):
             break
         at += 1
     return at
@@ -90,11 +94,21 @@ def _first_letters(text: str, at: int) -> str:
 
 def marks(written: str, word: int, *, opening: bool) -> list[Token]:
     """Marks of a lead or a tail as tokens. Straight quotes become curly ones, what the model cannot read is dropped."""
-    tokens = []
+    kept = ""
     for letter in _DASHES.sub("—", written):
         letter = _REWRITTEN.get(letter, letter)
         if letter in "\"'":
             letter = "“" if opening else "”"
-        if letter in _READ:
-            tokens.append(Token(letter, word, MARK))
-    return tokens
+        if letter in _READ and not kept.endswith(letter * _REPEATED) and len(kept) < _MOST_MARKS:
+            kept += letter
+    return [Token(letter, word, MARK) for letter in kept]
+
+
+def lone_marks(written: Written) -> list[Token]:
+    """Marks that stand alone: a dash, a quote with its question mark."""
+    text = written.lead + written.tail
+    if text == "-":
+        # Between words it is a dash; in front of a line it is a bullet.
+        return [Token("—", written.index, MARK)] if written.index else []
+    opens = text[:1] in "\"'" and len(text) > 1
+    return marks(text[:opens], written.index, opening=True) + marks(text[opens:], written.index, opening=False)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sonant.text.normalize.characters import fold
+from sonant.text.phonemize.homographs_en import settle
 from sonant.text.phonemize.lexicon import Lexicon
 from sonant.text.phonemize.oov_en import Guesser
 from sonant.text.phonemize.stress import CONSONANTS, PRIMARY, VOWELS, restress, weight
@@ -26,6 +27,8 @@ _JOINTS = frozenset("-'")
 _LONGEST_COMPOUND = 12
 # The voices were trained on these letters for the tap and the glottal stop.
 _FINAL = str.maketrans({"ɾ": "T", "ʔ": "t"})
+# Unknown short parts of an address are read as letters: gsa.gov.
+ADDRESS, _SPELLED_ADDRESS = "ADD", 4
 _CONTRACTION = re.compile(r"(.+?)(n't|'s|'re|'ve|'ll|'d|'m|')$", re.IGNORECASE)
 
 
@@ -41,6 +44,8 @@ class Phonemizer:
     def phonemize(self, tokens: Sequence[Token]) -> list[str]:
         """Phonemes for every token, in order. A glued token may be empty: its sound is in the one before it."""
         tags = self._tags(tokens)
+        for i, spelling in settle([token.text for token in tokens], tags).items():
+            tokens = [*tokens[:i], replace(tokens[i], text=spelling), *tokens[i + 1 :]]
         sounds = [""] * len(tokens)
         ahead = Ahead()
         end = len(tokens)
@@ -105,6 +110,8 @@ class Phonemizer:
         if token.kind == SAID:
             return " ".join(self._plain(word) for word in token.text.replace("-", " ").split())
         said = self.words.say(fold(token.text), tag, ahead)
+        if said is None and tag == ADDRESS and len(token.text) <= _SPELLED_ADDRESS:
+            said = self.words.spell(token.text)
         return self._guess(token.text) if said is None else said
 
     def _plain(self, word: str) -> str:

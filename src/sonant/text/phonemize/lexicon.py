@@ -27,6 +27,8 @@ HEADER = struct.Struct("<8sIIII")
 TAGS = ("DEFAULT", "NOUN", "VERB", "ADJ", "ADV", "None", "VBD", "VBN", "VBP", "DT")
 SPELL_IT = 255
 GOLD, SILVER = 4, 3
+# No key is longer, so a longer word needs no search and is not worth remembering.
+LONGEST_KEY = 64
 _CACHE_WORDS = 20_000
 
 
@@ -87,10 +89,12 @@ class Lexicon:
         """The entry of `word`, of its capitalised form or of its lower-case form, else None."""
         if word in self._cache:
             return self._cache[word]
+        if len(word) > LONGEST_KEY:
+            return None
         entry = self._find(word)
         if entry is None or entry.rank == SILVER:
             # A gold entry in another case is worth more than a silver one in this case.
-            other = self._other_case(word)
+            other = self.other_case(word)
             grown = self._find(other) if other else None
             if grown is not None and (entry is None or grown.rank > entry.rank):
                 entry = grown
@@ -100,7 +104,7 @@ class Lexicon:
         return entry
 
     @staticmethod
-    def _other_case(word: str) -> str | None:
+    def other_case(word: str) -> str | None:
         """`Word` for `word` and the other way round; None when that changes nothing or the word is one letter."""
         lower = word.lower()
         if len(word) < 2:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sonant.errors import CheckpointError
+from sonant.text.phonemize.stress import PRIMARY, SECONDARY, VOWELS
 from sonant.text.phonemize.suffixes_en import plural_sound
 
 if TYPE_CHECKING:
     import numpy as np
 
+STRESSES = PRIMARY + SECONDARY
 _BOS, _EOS, _UNKNOWN, _FIRST_LETTER = 1, 2, 3, 4
 _POSITION_OFFSET = 2  # BART's position table starts with two reserved rows
 _EPS = 1e-5
@@ -24,8 +26,8 @@ _EPS = 1e-5
 LONGEST_WORD = 40
 _LETTERS = {
     "a": "ˈA", "b": "bˈi", "c": "sˈi", "d": "dˈi", "e": "ˈi", "f": "ˈɛf", "g": "ʤˈi", "h": "ˈAʧ", "i": "ˈI", "j": "ʤˈA",
-    "k": "kˈA", "l": "ˈɛl", "m": "ˈɛm", "n": "ˈɛn", "o": "ˈO", "p": "pˈi", "q": "kjˈu", "r": "ˈɑɹ", "s": "ˈɛs", "t": "tˈi",
-    "u": "jˈu", "v": "vˈi", "w": "dˈʌbᵊlju", "x": "ˈɛks", "y": "wˈI", "z": "zˈi",
+    "k": "kˈA", "l": "ˈɛl", "m": "ˈɛm", "n": "ˈɛn", "o": "ˈO", "p": "pˈi", "q": "kjˈu", "r": "ˈɑɹ", "s": "ˈɛs",
+    "t": "tˈi", "u": "jˈu", "v": "vˈi", "w": "dˈʌbᵊlju", "x": "ˈɛks", "y": "wˈI", "z": "zˈi",
 }  # fmt: skip
 
 
@@ -34,26 +36,29 @@ class Guesser:
 
     def __init__(self, path: Path, *, british: bool) -> None:
         self._path, self._british = path, british
-        self.guess = lru_cache(maxsize=4096)(self._guess)
+        self._guess_word = lru_cache(maxsize=4096)(self._guess)
 
     @cached_property
     def _model(self) -> Model:
         return Model(self._path)
 
-    def _guess(self, word: str) -> str:
+    def guess(self, word: str) -> str:
         """Phonemes of one word; "" when it has no letter of the Latin alphabet."""
         letters = "".join(letter for letter in word if (letter.isascii() and letter.isalpha()) or letter in "'-.")
         bare = letters.strip("'-.")
         if not bare:
             return ""
-        if len(bare) > LONGEST_WORD:
-            said = "".join(_LETTERS.get(letter, "") for letter in bare.lower())
-            return to_british(said) if self._british else said
+        return self._name_letters(bare) if len(bare) > LONGEST_WORD else self._guess_word(bare)
+
+    def _name_letters(self, word: str) -> str:
+        names = (_LETTERS.get(letter, "") for letter in word.lower())
+        return "".join(to_british(name) if self._british else name for name in names)
+
+    def _guess(self, bare: str) -> str:
         possessive = bare.lower().endswith("'s")
         stem = bare[:-2] if possessive else bare
         said = self._model.decode(stem.lower() if stem.isupper() else stem)
-        said = said or "".join(_LETTERS.get(letter, "") for letter in stem.lower())
-        said = to_british(said) if self._british else said
+        said = (to_british(said) if self._british else said) or self._name_letters(stem)
         return plural_sound(said, british=self._british) if possessive and said else said
 
 
@@ -137,18 +142,26 @@ def _gelu(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
 
 
+_R_COLOURED = (("ɜɹ", "ɜːɹ"), ("ɑɹ", "ɑːɹ"), ("ɔɹ", "ɔːɹ"), ("ɪɹ", "ɪəɹ"), ("ɛɹ", "ɛːɹ"), ("ʊɹ", "ʊəɹ"))
+_BRITISH = str.maketrans({"ɾ": "t", "ʔ": "t", "ᵻ": "ɪ", "O": "Q", "æ": "a"})
+_SHORT_O_BEFORE = frozenset("fsθɡŋ")
+
+
 def to_british(said: str) -> str:
     """American phonemes → British ones, as far as letters alone can tell: no r without a vowel behind it."""
-    for american, british in (("ɾ", "t"), ("ᵻ", "ɪ"), ("O", "Q"), ("ɜɹ", "ɜːɹ"), ("ɑɹ", "ɑːɹ"), ("ɔɹ", "ɔːɹ")):
+    said = said.translate(_BRITISH)
+    for american, british in _R_COLOURED:
         said = said.replace(american, british)
     out = []
     for at, letter in enumerate(said):
-        after = said[at + 1 :].lstrip("ˈˌ")[:1]
-        if letter == "ɹ" and (not after or after not in "AIQWYaiuæɑɒɔəɛɜɪʊʌ"):
+        following = said[at + 1 : at + 2]
+        if letter == "ɹ" and said[at + 1 :].lstrip(STRESSES)[:1] not in VOWELS:
             continue
-        if letter == "ɑ" and said[at + 1 : at + 2] != "ː":
+        if letter == "ɑ" and following != "ː":
             letter = "ɒ"
+        elif letter == "ɔ" and following != "ː":
+            letter = "ɒ" if following in _SHORT_O_BEFORE else "ɔː"
+        elif letter in "iu" and said[at - 1 : at] and said[at - 1] in STRESSES:
+            letter += "ː"
         out.append(letter)
-        if letter in "iu" and at and said[at - 1] in "ˈˌ":
-            out.append("ː")
     return "".join(out)

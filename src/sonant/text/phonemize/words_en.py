@@ -42,8 +42,11 @@ class Words:
 
     def plain(self, word: str) -> str | None:
         """Phonemes of a lower-case word outside any sentence: the words of a number."""
-        level = -2 if word in ("point", "oh") else None
-        return self._look_up("O" if word == "oh" else word, None, level, None) or self._ending(word, None, level, Ahead())
+        if word == "oh":
+            return self._look_up("O", None, -2, None)
+        if word in self.lexicon:
+            return self._look_up(word, None, -2 if word == "point" else None, None)
+        return self._ending(word, None, None, Ahead())
 
     def spell(self, word: str) -> str | None:
         """Letter by letter, the last one stressed; None when a letter has no name in the lexicon."""
@@ -131,7 +134,7 @@ class Words:
         return self.spell(word) if word == "AN" and tag.startswith("NN") else "ɐn"
 
     def _am(self, word: str, tag: str, level: float | None, ahead: Ahead) -> str | None:
-        if tag.startswith("NN"):
+        if word == "AM" and tag.startswith("NN"):
             return self.spell(word)
         strong = ahead.vowel is None or word != "am" or (level is not None and level > 0)
         return self._gold("am") if strong else "ɐm"
