@@ -73,6 +73,7 @@ class NativePlan:
         self.states = list(program.states)
         writer = _Writer(self)
         self.template = writer.write()
+        self._tenants, self._tenants_start = writer.tenants()
         self.symbols = program.symbols()
         self._dim_at, self._dim_of, self._evaluate = writer.dim_positions()
         self._offset_at, self._offset_of = writer.offset_positions()
@@ -82,16 +83,17 @@ class NativePlan:
         values = self._evaluate(*(sizes[s] for s in self.symbols))
         code = self.template.copy()
         code[self._dim_at] = values[self._dim_of]
-        starts, total = self._buffer_starts(sizes)
+        starts, total = self._buffer_starts(values)
         code[self._offset_at] = starts[self._offset_of] if len(starts) else 0
         shapes = [tuple(Dim.of(d).evaluate(sizes) for d in shape) for shape in self._outputs]
         return Bound(code, total, shapes)
 
-    def _buffer_starts(self, sizes: Mapping[str, int]) -> tuple[np.ndarray, int]:
-        needed = [4 * max(e.evaluate(sizes) for e in tenants) for tenants in self.layout.buffers]
-        rounded = np.array([-(-n // ALIGNMENT) * ALIGNMENT for n in needed], np.int64)
-        ends = np.cumsum(rounded)
-        return ends - rounded, int(ends[-1]) if len(ends) else 0
+    def _buffer_starts(self, values: np.ndarray) -> tuple[np.ndarray, int]:
+        if not len(self._tenants):
+            return np.zeros(0, np.int64), 0
+        needed = 4 * np.maximum.reduceat(values[self._tenants], self._tenants_start)
+        ends = np.cumsum(-(-needed // ALIGNMENT) * ALIGNMENT)
+        return np.concatenate([[0], ends[:-1]]), int(ends[-1])
 
 
 class _Writer:
@@ -117,6 +119,15 @@ class _Writer:
                 self._node(node)
         return np.array(self.words, np.int64)
 
+    def tenants(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which dims are the element counts of each arena buffer, one buffer after another, and where each begins."""
+        counts: list[int] = []
+        starts: list[int] = []
+        for buffer in self.plan.layout.buffers:
+            starts.append(len(counts))
+            counts += [self.dims.setdefault(e, len(self.dims)) for e in dict.fromkeys(buffer)]
+        return np.array(counts, np.int64), np.array(starts, np.int64)
+
     def dim_positions(self) -> tuple[np.ndarray, np.ndarray, Any]:
         expressions = ", ".join(map(str, self.dims)) + ("," if self.dims else "")
         source = f"lambda {', '.join(self.plan.program.symbols())}: __array(({expressions}))"
@@ -127,6 +138,9 @@ class _Writer:
         return _column(self.offset_at, 0), _column(self.offset_at, 1)
 
     def _dim(self, value: DimLike) -> None:
+        if isinstance(value, int):
+            self.words.append(value)
+            return
         dim = Dim.of(value)
         if dim.is_constant:
             self.words.append(int(dim))
