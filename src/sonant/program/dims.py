@@ -45,13 +45,16 @@ class FloorDiv:
 class Dim:
     """An integer expression over named sizes. Immutable, hashable; made by `Dim.symbol`, `Dim.parse` or arithmetic."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "is_constant", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: tuple[tuple[Monomial, int], ...] = tuple(
-            sorted(((m, c) for m, c in terms.items() if c), key=lambda item: (-len(item[0]), [str(a) for a in item[0]]))
-        )
-        self._hash = hash(self.terms)
+        kept = [(m, c) for m, c in terms.items() if c]
+        if len(kept) > 1:
+            kept.sort(key=lambda item: (-len(item[0]), [str(a) for a in item[0]]))
+        self.terms: tuple[tuple[Monomial, int], ...] = tuple(kept)
+        self.is_constant = not kept or (len(kept) == 1 and kept[0][0] == ())
+        # A constant Dim equals its int, so it must hash like it.
+        self._hash = hash(int(self)) if self.is_constant else hash(self.terms)
 
     @staticmethod
     def symbol(name: str) -> Dim:
@@ -61,7 +64,7 @@ class Dim:
 
     @staticmethod
     def of(value: DimLike) -> Dim:
-        return value if isinstance(value, Dim) else Dim({(): int(value)})
+        return value if isinstance(value, Dim) else _constant(int(value))
 
     @staticmethod
     def parse(text: str) -> Dim:
@@ -113,12 +116,7 @@ class Dim:
         return NotImplemented
 
     def __hash__(self) -> int:
-        # A constant Dim equals its int, so it must hash like it.
-        return hash(int(self)) if self.is_constant else self._hash
-
-    @property
-    def is_constant(self) -> bool:
-        return all(monomial == () for monomial, _ in self.terms)
+        return self._hash
 
     def __int__(self) -> int:
         if not self.is_constant:
@@ -164,6 +162,11 @@ class Dim:
 
     def __repr__(self) -> str:
         return f"Dim({str(self)!r})"
+
+
+@functools.lru_cache(maxsize=4096)
+def _constant(value: int) -> Dim:
+    return Dim({(): value})
 
 
 @functools.lru_cache(maxsize=4096)

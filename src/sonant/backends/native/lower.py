@@ -245,6 +245,8 @@ def _column(pairs: list[tuple[int, int]], column: int) -> np.ndarray:
 def single_as_steps(program: Program) -> Program:
     """Every lone pointwise node as a `pointwise` node, the only form the executor knows (f32 and i32 alike)."""
     nodes = []
+    if not any("body" in n.attrs or (n.row.pointwise and n.op != "pointwise") for n in program.nodes):
+        return program
     for node in program.nodes:
         attrs = node.attrs
         if node.row.pointwise and node.op != "pointwise":
