@@ -68,12 +68,12 @@ def test_floor_division_normal_form(one: Dim, other: Dim) -> None:
 
 
 @pytest.mark.parametrize(("dim", "text"), [
-    (T + 0, "T"), (2 * T + 1, "2*T+1"), (1 - T, "-T+1"), (T * F - 3, "F*T-3"), (-(T // 2), "-((T)//2)"),
-    (F - T // 2, "F-((T)//2)"), ((T + 1) // 2 * F, "((T+1)//2)*F"), (Dim.of(0), "0"), (Dim.of(-4), "-4"),
+    (T + 0, "T"), (2 * T + 1, "2*T+1"), (1 - T, "-T+1"), (T * F - 3, "F*T-3"), (-(T // 2), "-(T//2)"),
+    (F - T // 2, "F-(T//2)"), ((T + 1) // 2 * F, "((T+1)//2)*F"), (T // 2 + T, "T+T//2"), (Dim.of(0), "0"), (Dim.of(-4), "-4"),
 ])
 def test_text(dim: Dim, text: str) -> None:
     assert Dim.parse(str(dim)) == dim
-    assert str(dim) == text or Dim.parse(text) == dim
+    assert str(dim) == text
 
 
 def test_a_constant_dim_is_its_integer() -> None:

@@ -33,7 +33,8 @@ class FloorDiv:
         self.numerator, self.divisor = numerator, divisor
 
     def __str__(self) -> str:
-        return f"({self.numerator})//{self.divisor}"
+        text = str(self.numerator)
+        return f"{text}//{self.divisor}" if _SYMBOL.fullmatch(text) else f"({text})//{self.divisor}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FloorDiv) and (self.divisor, self.numerator) == (other.divisor, other.numerator)
