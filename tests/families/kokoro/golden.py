@@ -41,6 +41,8 @@ def random_tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
         return np.full(shape, 150.0, np.float32)  # a voiced pitch
     if name.endswith("conv_post.bias"):
         return np.full(shape, -3.0, np.float32)
+    if name.endswith((".norm.weight", ".norm.bias")):  # an InstanceNorm affine, which the published file does not have
+        return np.full(shape, name.endswith("weight"), np.float32)
     if len(shape) >= 2 and not name.endswith(("weight_g", "original0")) and "alpha" not in name:
         return (rng.standard_normal(shape) * 0.7 / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
     about_one = name.endswith(("weight", "gamma", "weight_g", "original0")) or "alpha" in name

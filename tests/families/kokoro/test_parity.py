@@ -1,6 +1,8 @@
 """Kokoro against the official package, stage by stage, on tiny random weights and on the real ones.
 
-Tolerance 1e-4 of a stage's largest magnitude: f32 sums in another order through some forty layers; measured 1e-6 to 7e-5.
+Tolerance 1e-4 of a stage's largest magnitude: f32 sums in another order through some forty layers; measured 1e-6 to 2e-5.
+The excitation's magnitude alone has a wider one: the official phase is an f32 sum that reaches 1e4 rad for every second,
+where one rounding is 1e-3 rad; ours is exact.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from sonant.program.passes.rebuild import rebuild
 from sonant.program.program import Node, Program
 
 STAGE_TOLERANCE = 1e-4
+MAGNITUDE_TOLERANCE = 2e-2
 OWN_SPECTRUM_DB = 1.0
 """Mean |Δ log-mel|: the angles of near-silent bins are rounding noise in both engines."""
 
@@ -73,6 +76,7 @@ def assert_golden(found: dict[str, np.ndarray], recorded: Mapping[str, np.ndarra
     for name in golden.STAGES:
         kept = {f"{name}.{part}": recorded[f"{prefix}{name}.{part}"] for part in ("shape", "peak", "values")}
         errors[name] = golden.relative_error(name, found[name], kept)
+    assert errors.pop("magnitude") <= MAGNITUDE_TOLERANCE
     assert max(errors.values()) <= STAGE_TOLERANCE, errors
 
 
