@@ -49,7 +49,7 @@ class WebGpuExecutable:
 
     def __init__(self, backend: WebGpuBackend, program: Program, weights: Weights, plan: WebGpuPlan) -> None:
         self.program, self.backend, self.plan = program, backend, plan
-        self._evaluate = compile_all(plan.expressions(), plan.symbols)
+        self._evaluate = compile_all(plan.expressions(), [s.name for s in plan.symbols])
         with backend.lock:
             self._pipelines = [backend.device.pipeline(plan.kernels[d.kernel], len(d.bindings), d.node)
                                for d in plan.dispatches]
@@ -92,7 +92,7 @@ class WebGpuExecutable:
                     for t, shape in zip(self.plan.outputs, workspace.output_shapes, strict=True)]
 
     def _workspace(self, sizes: Mapping[str, int]) -> _Workspace:
-        key = tuple(sizes[s] for s in self.plan.symbols)
+        key = tuple(sizes[s.name] for s in self.plan.symbols)
         if key not in self._workspaces:
             self._workspaces[key] = _Workspace(self, sizes)
             while len(self._workspaces) > WORKSPACES_KEPT:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sonant.backends.webgpu import kernels
 from sonant.backends.webgpu.expressions import Expression
 from sonant.backends.webgpu.packing import packed_elements
-from sonant.backends.webgpu.plan import Buffer, Constant, Dispatch, Kernel, Tensor, WebGpuPlan, Weight
+from sonant.backends.webgpu.plan import Buffer, Constant, Dispatch, Kernel, Symbol, Tensor, WebGpuPlan, Weight
 from sonant.backends.webgpu.pointwise import chain_function, element_index
 from sonant.backends.webgpu.unfuse import unfuse
 from sonant.errors import BackendError
@@ -53,7 +53,7 @@ class _Lowering:
                 raise BackendError(f"the webgpu backend computes {node.op} in f32 only; {node.outputs[0]} needs i32")
             writers[node.op](node)
         outputs = [self._tensor(v) for v in self.program.outputs]
-        return WebGpuPlan(self.program.name, self.program.symbols(), inputs, outputs, self.weights, self.constants,
+        return WebGpuPlan(self.program.name, symbols(self.program), inputs, outputs, self.weights, self.constants,
                           self.buffers, self.kernels, self.dispatches)
 
     # --- buffers ---
@@ -190,6 +190,22 @@ class _Call:
 
     def _title(self) -> str:
         return f"{self.node.op} {self.node.outputs[0].name}"
+
+
+def symbols(program: Program) -> list[Symbol]:
+    """How each dim symbol follows from the inputs' shapes: an axis of size a*symbol + b gives it."""
+    found: dict[str, Symbol] = {}
+    for v in program.inputs:
+        for axis, dim in enumerate(map(Dim.of, v.shape)):
+            for name in dim.symbols() if len(dim.symbols()) == 1 else ():
+                b = dim.evaluate({name: 0})
+                a = dim.evaluate({name: 1}) - b
+                if a > 0 and dim == Dim.symbol(name) * a + b:
+                    found.setdefault(name, Symbol(name, v.name, axis, expression((Dim.symbol("size") - b) // a)))
+    unbound = [s for s in program.symbols() if s not in found]
+    if unbound:
+        raise BackendError(f"no input of {program.name} has an axis that gives {', '.join(unbound)}")
+    return [found[s] for s in program.symbols()]
 
 
 def expression(d: DimLike) -> Expression:

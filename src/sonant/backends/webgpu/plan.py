@@ -21,7 +21,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Kernel:
-    """A pipeline: the files joined, each `//#insert <section>` line replaced by that section; its override constants."""
+    """A pipeline: the files joined, each `//#insert <section>` line replaced by that section; its overrides."""
 
     files: list[str]
     sections: dict[str, list[str]]
@@ -34,6 +34,16 @@ class Buffer:
 
     space: str
     elements: list[Expression]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A dim symbol is bound by `value`, an expression of `size`, the size of an axis of an input."""
+
+    name: str
+    input: str
+    axis: int
+    value: Expression
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """node: the op and the value it makes, for messages. `uniforms` are the words of binding 0; `bindings` are 1, 2, …"""
+    """node: the op and the value it makes, for messages. `uniforms` are the words of binding 0; bindings are 1, 2, …"""
 
     node: str
     kernel: int
@@ -78,7 +88,7 @@ class Dispatch:
 @dataclass(frozen=True)
 class WebGpuPlan:
     program: str
-    symbols: list[str]
+    symbols: list[Symbol]
     inputs: list[Tensor]
     outputs: list[Tensor]
     weights: list[Weight]
@@ -101,7 +111,7 @@ class WebGpuPlan:
                 raise BackendError(f"the Plan is of format {data['format']}, opset {data['opset']}; this sonant plays "
                                    f"format {FORMAT}, opset {opset.VERSION}")
             lists = {k: [kind(**item) for item in data[k]] for k, kind in _ITEMS.items()}
-            return WebGpuPlan(program=data["program"], symbols=data["symbols"], **lists)
+            return WebGpuPlan(program=data["program"], **lists)
         except (json.JSONDecodeError, KeyError, TypeError) as e:
             raise BackendError(f"not a webgpu Plan: {type(e).__name__}: {e}") from e
 
@@ -120,8 +130,8 @@ class WebGpuPlan:
         return [max(values[e] for e in buffer.elements) for buffer in self.buffers]
 
 
-_ITEMS: dict[str, Any] = {"inputs": Tensor, "outputs": Tensor, "weights": Weight, "constants": Constant,
-                          "buffers": Buffer, "kernels": Kernel, "dispatches": Dispatch}
+_ITEMS: dict[str, Any] = {"symbols": Symbol, "inputs": Tensor, "outputs": Tensor, "weights": Weight,
+                          "constants": Constant, "buffers": Buffer, "kernels": Kernel, "dispatches": Dispatch}
 
 
 def _lines(field: str, value: Any) -> str:
