@@ -1,4 +1,4 @@
-// softmax(q k^T * scale) v. Scores have keys across lanes, in blocks of 32 from absolute position 0; values have
+// softmax(q k^T * scale) v. Scores have keys across lanes, in blocks from absolute position 0; values have
 // channels across lanes, keys in order. A hidden key adds an exact zero to sums, so a query's bits do not depend on the
 // other queries, the batch, chunking, or how many keys lie beyond those it sees.
 #include <stdexcept>
@@ -46,10 +46,10 @@ class Block {
   Block(const Attention& a, int64_t b, int64_t kv, int64_t q0, int64_t q1)
       : a_(a), b_(b), kv_(kv), q0_(q0), n_(q1 - q0), group_(a.heads / a.kv_heads), rows_(n_ * group_) {
     const int64_t start = a.start(b), keys = a.keys(b);
-    first_ = visible(a, keys, start + q0).first / kPanel * kPanel;
+    first_ = visible(a, keys, start + q0).first / kTile * kTile;
     last_ = visible(a, keys, start + q1 - 1).last;
-    step_ = (ceil_div(last_ - first_, 16) | 1) * 16 + 16;  // an odd number of cache lines, and a whole block at the end
-    const int64_t turned = a.size * kPanel, loaded = kPanel * a.size;
+    step_ = (ceil_div(last_ - first_, kTile) * kTile / 16 + 1) * 16;  // whole blocks, in an odd number of cache lines
+    const int64_t turned = a.size * kTile, loaded = kTile * a.size;
     auto* s = static_cast<float*>(scratch(0, static_cast<size_t>(rows_ * (a.size + step_ + 1) + turned + loaded) * 4));
     turned_ = s, loaded_ = s + turned, queries_ = loaded_ + loaded, scores_ = queries_ + rows_ * a.size;
     sums_ = scores_ + rows_ * step_;
@@ -59,7 +59,7 @@ class Block {
     for (int64_t r = 0; r < rows_; ++r) {
       std::memcpy(queries_ + r * a_.size, a_.q + place(r), static_cast<size_t>(a_.size) * 4);
     }
-    for (int64_t key = first_; key < last_; key += kPanel) score(key);
+    for (int64_t key = first_; key < last_; key += kTile) score(key);
     for (int64_t r = 0; r < rows_; ++r) softmax(r);
     values();
   }
@@ -79,23 +79,27 @@ class Block {
   }
 
   void score(int64_t key) {
-    const int64_t n = last_ - key < kPanel ? last_ - key : kPanel;
+    const int64_t n = last_ - key < kTile ? last_ - key : kTile;
     int64_t step = 0;
     const float* k = rows_of(a_.k, key, n, loaded_, &step);
-    turn(k, step, n, a_.size, turned_);
+    for (int i = 0; i < kMaxPanels; ++i) {
+      const int64_t from = i * kPanel, count = n - from < kPanel ? n - from : kPanel;
+      turn(k + from * step, step, count, a_.size, turned_ + from * a_.size);
+    }
     Product p;
     p.step = p.channels = a_.size;
-    p.taps = 1;
     p.weight = turned_;
-    alignas(64) float tile[kMaxRows * kPanel];
+    p.panel_step = kPanel * a_.size;
+    constexpr int kRows = rows_at_once(kMaxPanels);
+    alignas(64) float tile[kRows * kTile];
     const Vec scale = set1(a_.scale);
-    for (int64_t r = 0; r < rows_; r += kMaxRows) {
-      const int rows = static_cast<int>(rows_ - r < kMaxRows ? rows_ - r : kMaxRows);
+    for (int64_t r = 0; r < rows_; r += kRows) {
+      const int rows = static_cast<int>(rows_ - r < kRows ? rows_ - r : kRows);
       p.input = queries_ + r * a_.size;
-      multiply(p, rows, DType::f32, tile);
+      multiply(p, rows, kMaxPanels, DType::f32, tile);
       for (int i = 0; i < rows; ++i) {
         float* to = scores_ + (r + i) * step_ + key - first_;
-        for (int j = 0; j < kPanel; j += kWidth) store(to + j, load(tile + i * kPanel + j) * scale);
+        for (int j = 0; j < kTile; j += kWidth) store(to + j, load(tile + i * kTile + j) * scale);
       }
     }
   }
@@ -110,7 +114,7 @@ class Block {
   void softmax(int64_t r) {
     float* s = scores_ + r * step_;
     const Span seen = visible(a_, a_.keys(b_), a_.start(b_) + q0_ + r % n_);
-    const int64_t end = ceil_div(last_ - first_, kPanel) * kPanel;
+    const int64_t end = ceil_div(last_ - first_, kTile) * kTile;
     for (int64_t i = 0; i < seen.first - first_; ++i) s[i] = -kInfinity;
     for (int64_t i = seen.last - first_; i < end; ++i) s[i] = -kInfinity;
     Vec top = set1(-kInfinity), sum = zero();
@@ -135,10 +139,11 @@ class Block {
     const float* v = rows_of(a_.v, first_, keys, room, &step);
     Product p;
     p.step = step_;
-    p.taps = 1;
     p.channels = keys;
-    for (int64_t c = 0; c < size; c += kPanel) {
-      const int64_t width = size - c < kPanel ? size - c : kPanel;
+    p.panel_step = kPanel;
+    for (int64_t c = 0, width = 0; c < size; c += width) {
+      const int64_t left = size - c;
+      width = left >= kTile ? kTile : left >= kPanel ? kPanel : left;
       p.weight = v + c;
       p.weight_step = step;
       if (width < kPanel) {  // the kernel reads whole panels
@@ -155,16 +160,17 @@ class Block {
   }
 
   void value_columns(Product& p, int64_t c, int64_t width) {
-    alignas(64) float tile[kMaxRows * kPanel];
-    for (int64_t r = 0; r < rows_; r += kMaxRows) {
-      const int rows = static_cast<int>(rows_ - r < kMaxRows ? rows_ - r : kMaxRows);
+    const int panels = static_cast<int>(ceil_div(width, kPanel)), most = rows_at_once(panels);
+    alignas(64) float tile[kMaxRows * kTile];
+    for (int64_t r = 0; r < rows_; r += most) {
+      const int rows = static_cast<int>(rows_ - r < most ? rows_ - r : most);
       p.input = scores_ + r * step_;
-      multiply(p, rows, DType::f32, tile);
+      multiply(p, rows, panels, DType::f32, tile);
       for (int i = 0; i < rows; ++i) {
         float* to = a_.out + place(r + i) + c;
         const Vec total = set1(sums_[r + i]);
         for (int64_t j = 0; j < width; j += kWidth) {
-          store_n(to + j, load(tile + i * kPanel + j) / total, width - j < kWidth ? width - j : int64_t{kWidth});
+          store_n(to + j, load(tile + i * kTile + j) / total, width - j < kWidth ? width - j : int64_t{kWidth});
         }
       }
     }

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "pack.h"
+#include "gemm.h"
 
 namespace sonant::SONANT_ISA {
 namespace {
@@ -185,7 +185,7 @@ template <class F>
 inline void each(float* tile, int rows, int64_t width, F op) {
   for (int i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < width; j += kWidth) {
-      float* at = tile + i * kPanel + j;
+      float* at = tile + i * kTile + j;
       store(at, op(load(at), i, j, width - j < kWidth ? width - j : int64_t{kWidth}));
     }
   }
@@ -221,7 +221,7 @@ void general_tile(const Fused& f, float* tile, int rows, int64_t width, const Pl
       const Operand& o = f.operand[k];
       row[k] = o.row(at.flat + i * at.flat_step) + at.c * o.channel_step;
     }
-    float* t = tile + i * kPanel;
+    float* t = tile + i * kTile;
     map(t, width, t, [&](Vec v, int64_t c, int64_t n) { return evaluate(f, row, v, c, n); });
   }
 }
@@ -292,11 +292,9 @@ void finish(const Fused& f, float* tile, int rows, int64_t width, int64_t flat, 
   }
   for (int i = 0; i < rows; ++i) {
     float* to = out + (flat + i * flat_step) * channels + c;
-    if (width == kPanel) {
-      for (int j = 0; j < kPanel; j += kWidth) store(to + j, load(tile + i * kPanel + j));
-    } else {
-      std::memcpy(to, tile + i * kPanel, static_cast<size_t>(width) * 4);
-    }
+    int64_t j = 0;
+    for (; j + kWidth <= width; j += kWidth) store(to + j, load(tile + i * kTile + j));
+    if (j < width) store_n(to + j, load(tile + i * kTile + j), width - j);
   }
 }
 

@@ -3,7 +3,7 @@
 namespace sonant::SONANT_ISA {
 namespace {
 
-// Loads kWidth weights of channel c at column j. Pairs: the two channels of a bf16 pair share a 32-bit lane.
+// Loads kWidth weights of a channel. A bf16 weight shares a 32-bit lane with that of the next channel: `odd` picks it.
 struct WeightF32 {
   using Element = float;
   static constexpr int kPair = 1;
@@ -24,15 +24,20 @@ struct WeightBf16 {
   }
 };
 
+constexpr int kPanelVectors = static_cast<int>(kPanel) / kWidth;
+
+// One channel of R rows by V vectors of outputs; vectors past the first panel lie panel_step further on.
 template <int R, int V, class W>
-inline __attribute__((always_inline)) void step(const float* x, int64_t step, const typename W::Element* w, int odd,
-                                                Vec (&sum)[R][V]) {
+inline __attribute__((always_inline)) void step(const float* x, int64_t row, const typename W::Element* w,
+                                                int64_t panel_step, int odd, Vec (&sum)[R][V]) {
   Vec b[V];
 #pragma GCC unroll 8
-  for (int j = 0; j < V; ++j) b[j] = W::at(w + j * kWidth * W::kPair, odd);
+  for (int j = 0; j < V; ++j) {
+    b[j] = W::at(w + (j / kPanelVectors ? panel_step : 0) + j % kPanelVectors * kWidth * W::kPair, odd);
+  }
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
-    Vec a = set1(x[i * step]);
+    const Vec a = set1(x[i * row]);
 #pragma GCC unroll 8
     for (int j = 0; j < V; ++j) sum[i][j] = fma(a, b[j], sum[i][j]);
   }
@@ -45,28 +50,29 @@ void columns(const Product& p, int column, float* tile) {
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) sum[i][j] = zero();
+    for (int j = 0; j < V; ++j) sum[i][j] = p.resume ? load(tile + i * kTile + column + j * kWidth) : zero();
   }
-  const int64_t row = p.step, channels = p.channels;
+  const int64_t row = p.step, channels = p.channels, panel_step = p.panel_step;
   for (int64_t k = 0; k < p.taps; ++k) {
     const float* x = static_cast<const float*>(p.input) + k * p.tap_step;
     const auto* w = static_cast<const typename W::Element*>(p.weight) + k * p.weight_tap_step + column * W::kPair;
     if constexpr (W::kPair == 1) {
       const int64_t next = p.weight_step;
-      for (int64_t c = 0; c < channels; ++c, w += next) step<R, V, W>(x + c, row, w, 0, sum);
+#pragma GCC unroll 2
+      for (int64_t c = 0; c < channels; ++c, w += next) step<R, V, W>(x + c, row, w, panel_step, 0, sum);
     } else {
       int64_t c = 0;
       for (; c + 1 < channels; c += 2, w += 2 * kPanel) {
-        step<R, V, W>(x + c, row, w, 0, sum);
-        step<R, V, W>(x + c + 1, row, w, 1, sum);
+        step<R, V, W>(x + c, row, w, panel_step, 0, sum);
+        step<R, V, W>(x + c + 1, row, w, panel_step, 1, sum);
       }
-      if (c < channels) step<R, V, W>(x + c, row, w, 0, sum);
+      if (c < channels) step<R, V, W>(x + c, row, w, panel_step, 0, sum);
     }
   }
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
-    for (int j = 0; j < V; ++j) store(tile + i * kPanel + column + j * kWidth, sum[i][j]);
+    for (int j = 0; j < V; ++j) store(tile + i * kTile + column + j * kWidth, sum[i][j]);
   }
 }
 
@@ -93,7 +99,7 @@ void panel(const Product& p, float* tile) {
 using Kernel = void (*)(const Product&, float*);
 
 template <class W>
-Kernel kernel_for(int rows) {
+Kernel one_panel(int rows) {
   switch (rows) {
     case 1:
       return panel<1, W>;
@@ -128,16 +134,40 @@ Kernel kernel_for(int rows) {
   }
 }
 
+template <class W>
+void multiply_as(const Product& p, int rows, int panels, float* tile) {
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+  if (panels == 2) {
+    switch (rows) {
+      case 1:
+        return columns<1, 4, W>(p, 0, tile);
+      case 2:
+        return columns<2, 4, W>(p, 0, tile);
+      case 3:
+        return columns<3, 4, W>(p, 0, tile);
+      case 4:
+        return columns<4, 4, W>(p, 0, tile);
+      case 5:
+        return columns<5, 4, W>(p, 0, tile);
+      default:
+        return columns<6, 4, W>(p, 0, tile);
+    }
+  }
+#endif
+  (void)panels;
+  one_panel<W>(rows)(p, tile);
+}
+
 }  // namespace
 
-void multiply(const Product& p, int rows, DType dtype, float* tile) {
+void multiply(const Product& p, int rows, int panels, DType dtype, float* tile) {
   switch (dtype) {
     case DType::f16:
-      return kernel_for<WeightF16>(rows)(p, tile);
+      return multiply_as<WeightF16>(p, rows, panels, tile);
     case DType::bf16:
-      return kernel_for<WeightBf16>(rows)(p, tile);
+      return multiply_as<WeightBf16>(p, rows, panels, tile);
     default:
-      return kernel_for<WeightF32>(rows)(p, tile);
+      return multiply_as<WeightF32>(p, rows, panels, tile);
   }
 }
 
@@ -152,7 +182,7 @@ void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile) 
         const float *xk = x + k * p.tap_step + c, *wk = w + k * p.weight_tap_step + c;
         sum = n == kWidth ? fma(load(xk), load(wk), sum) : fma(load_n(xk, n), load_n(wk, n), sum);
       }
-      store(tile + i * kPanel + c, sum);
+      store(tile + i * kTile + c, sum);
     }
   }
 }
@@ -170,46 +200,5 @@ void widen(const void* src, DType dtype, int64_t channels, float* dst) {
     }
   }
 }
-
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
-namespace {
-
-template <int R>
-void panel_bf16(const Product& p, float* tile) {
-  __m512 sum[R][2];
-#pragma GCC unroll 12
-  for (int i = 0; i < R; ++i) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
-  const int64_t row = p.step, channels = p.channels;
-  for (int64_t k = 0; k < p.taps; ++k) {
-    const uint16_t* x = static_cast<const uint16_t*>(p.input) + k * p.tap_step;
-    const uint16_t* w = static_cast<const uint16_t*>(p.weight) + k * p.weight_tap_step;
-    for (int64_t c = 0; c < channels; c += 2, w += 2 * kPanel) {
-      auto b0 = (__m512bh)_mm512_loadu_si512(w), b1 = (__m512bh)_mm512_loadu_si512(w + kPanel);
-#pragma GCC unroll 12
-      for (int i = 0; i < R; ++i) {
-        int32_t pair;
-        std::memcpy(&pair, x + i * row + c, 4);
-        auto a = (__m512bh)_mm512_set1_epi32(pair);
-        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], a, b0);
-        sum[i][1] = _mm512_dpbf16_ps(sum[i][1], a, b1);
-      }
-    }
-  }
-#pragma GCC unroll 12
-  for (int i = 0; i < R; ++i) {
-    _mm512_storeu_ps(tile + i * kPanel, sum[i][0]);
-    _mm512_storeu_ps(tile + i * kPanel + 16, sum[i][1]);
-  }
-}
-
-}  // namespace
-
-void multiply_bf16(const Product& p, int rows, float* tile) {
-  static constexpr Kernel kKernels[] = {panel_bf16<1>, panel_bf16<2>,  panel_bf16<3>,  panel_bf16<4>,
-                                        panel_bf16<5>, panel_bf16<6>,  panel_bf16<7>,  panel_bf16<8>,
-                                        panel_bf16<9>, panel_bf16<10>, panel_bf16<11>, panel_bf16<12>};
-  kKernels[rows - 1](p, tile);
-}
-#endif
 
 }  // namespace sonant::SONANT_ISA

@@ -44,26 +44,31 @@ void cell(const float* z, int64_t hidden, float* c, float* h) {
   }
 }
 
+void add_to(float* z, const float* tile, int64_t width) {
+  for (int64_t j = 0; j < width; j += kWidth) {
+    const int64_t n = width - j < kWidth ? width - j : int64_t{kWidth};
+    store_n(z + j, load_n(z + j, n) + load(tile + j), n);
+  }
+}
+
 // z[rows, 4H] += h w_hh^T
 void recur(const Lstm& s, const char* w, const float* h, int rows, float* z) {
   const int64_t wide = 4 * s.hidden,
                 panel_bytes = panel_tap_elements(s.hidden, s.w_hh->dtype) * dtype_bytes(s.w_hh->dtype);
   Product p;
   p.input = h;
-  p.step = s.hidden;
-  p.taps = 1;
-  p.channels = s.hidden;
-  alignas(64) float tile[kMaxRows * kPanel];
-  for (int64_t n = 0; n < wide; n += kPanel) {
+  p.step = p.channels = s.hidden;
+  p.panel_step = panel_tap_elements(s.hidden, s.w_hh->dtype);
+  alignas(64) float tile[kMaxRows * kTile];
+  for (int64_t n = 0; n < wide; n += kTile) {
     p.weight = w + n / kPanel * panel_bytes;
-    multiply(p, rows, s.w_hh->dtype, tile);
-    const int64_t width = wide - n < kPanel ? wide - n : kPanel;
-    for (int r = 0; r < rows; ++r) {
-      float* to = z + r * wide + n;
-      for (int64_t j = 0; j < width; j += kWidth) {
-        const int64_t lanes_left = width - j < kWidth ? width - j : int64_t{kWidth};
-        store_n(to + j, load_n(to + j, lanes_left) + load(tile + r * kPanel + j), lanes_left);
-      }
+    const int64_t width = wide - n < kTile ? wide - n : kTile;
+    const int panels = static_cast<int>(ceil_div(width, kPanel));
+    for (int r0 = 0; r0 < rows; r0 += rows_at_once(panels)) {
+      const int some = rows - r0 < rows_at_once(panels) ? rows - r0 : rows_at_once(panels);
+      p.input = h + r0 * s.hidden;
+      multiply(p, some, panels, s.w_hh->dtype, tile);
+      for (int r = 0; r < some; ++r) add_to(z + (r0 + r) * wide + n, tile + r * kTile, width);
     }
   }
 }

@@ -65,6 +65,12 @@ inline float rounded(float x, DType dtype) {
   return x;
 }
 
+inline double real_of(int64_t bits) {
+  double v;
+  std::memcpy(&v, &bits, 8);
+  return v;
+}
+
 inline double reference_op(Op op, double a, double b, double c) {
   switch (op) {
     case Op::add:
@@ -116,10 +122,7 @@ inline std::vector<double> reference_steps(const Steps& steps, std::vector<doubl
     for (const StepText& s : steps) {
       double a[4] = {};
       for (size_t k = 0; k < s.args.size(); ++k) {
-        if (s.args[k].kind == 0)
-          a[k] = reg[static_cast<size_t>(s.args[k].value)];
-        else
-          std::memcpy(&a[k], &s.args[k].value, 8);
+        a[k & 3] = s.args[k].kind == 0 ? reg[static_cast<size_t>(s.args[k].value)] : real_of(s.args[k].value);
       }
       reg.push_back(reference_op(s.op, a[0], a[1], a[2]));
     }

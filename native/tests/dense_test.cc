@@ -190,6 +190,9 @@ void fused() {
   lists(s);
   s.transposed = true, s.t = 23, s.c = 40, s.k = 20, s.stride = 10, s.left = s.right = 5, s.dilation = 1;
   lists(s);
+  s = Conv();
+  s.t = 60, s.c = 601, s.n = 70, s.k = 3, s.left = s.right = 1;  // weights in several passes
+  lists(s);
 }
 
 // Rows [from, from + t) of a case as a case of its own.
@@ -261,7 +264,7 @@ Floats run_linear(Floats& x, Floats& w, Floats& bias, int64_t t, int64_t n, int6
 // A row's bits must not depend on the rows beside it.
 void rows_alone() {
   for (DType dtype : {DType::f32, DType::f16, DType::bf16})
-    for (int64_t c : {33, 512, 1090}) {
+    for (int64_t c : {33, 512, 1090, 2501}) {
       const int64_t t = 130, n = 70;
       Floats x = random(t * c), w = random(n * c), bias = random(n);
       for (float& v : w) v = rounded(v, dtype);

@@ -1,0 +1,178 @@
+#include "dense_tile.h"
+
+namespace sonant::SONANT_ISA {
+namespace {
+
+// Weights of a unit beside the tile in the second-level cache; more are taken in several passes over the rows.
+constexpr int64_t kChunkBytes = 448 << 10;
+
+void round_row(float* row, int64_t channels) {
+  for (int64_t c = 0; c < channels; c += kWidth) {
+    const int64_t n = channels - c < kWidth ? channels - c : int64_t{kWidth};
+    store_n(row + c, round_bf16(load_n(row + c, n)), n);
+  }
+}
+
+}  // namespace
+
+void Tile::move_to(int64_t index) {
+  if (index == index_) return;
+  index_ = index;
+  b_ = index / l_.tiles;
+  q0_ = l_.q_begin + index % l_.tiles * l_.q_tile;
+  q1_ = q0_ + l_.q_tile < l_.q_end ? q0_ + l_.q_tile : l_.q_end;
+  const int64_t reach = (l_.taps - 1) * d_.tap_rows, last = d_.first + (q1_ - 1) * d_.step;
+  low_ = d_.first + q0_ * d_.step + (reach < 0 ? reach : 0);
+  const int64_t rows = last + (reach > 0 ? reach : 0) + 1 - low_;
+  input_ = static_cast<float*>(scratch(0, static_cast<size_t>(rows * l_.row) * 4));
+  fill(rows);
+}
+
+void Tile::fill(int64_t rows) {
+  const int64_t high = low_ + rows, begin = low_ < 0 ? 0 : low_, end = high < d_.in_rows ? high : d_.in_rows;
+  for (int64_t r = low_; r < high && r < begin; ++r) input_row(d_, b_, r, at(r));
+  if (end > begin) {
+    const int64_t flat = b_ * d_.in_rows + begin;
+    apply_prologue(d_.prologue, d_.x + flat * d_.channels, flat, end - begin, d_.channels, at(begin), l_.row);
+    for (int64_t r = begin; d_.bf16 && r < end; ++r) round_row(at(r), d_.channels);
+  }
+  for (int64_t r = end > begin ? end : begin; r < high; ++r) input_row(d_, b_, r, at(r));
+  for (int64_t r = low_; l_.bf16_dot && r < high; ++r) narrow_row(at(r));
+}
+
+// In place: the row's bf16 numbers take the first half of its floats. An odd last channel meets a zero.
+void Tile::narrow_row(float* row) const {
+  auto* to = reinterpret_cast<unsigned char*>(row);
+  for (int64_t c = 0; c < d_.channels; ++c) {
+    uint32_t b;
+    std::memcpy(&b, row + c, 4);
+    const auto high = static_cast<uint16_t>(b >> 16);
+    std::memcpy(to + 2 * c, &high, 2);
+  }
+  if (d_.channels % 2) std::memset(to + 2 * d_.channels, 0, 2);
+}
+
+void Tile::unit(int64_t index) {
+  for (int64_t p = 0; p < d_.phases; ++p) phase(index, p);
+}
+
+void Tile::phase(int64_t index, int64_t p) {
+  int64_t begin = ceil_div(d_.trim - p > 0 ? d_.trim - p : 0, d_.phases);
+  int64_t end = ceil_div(d_.out_rows + d_.trim - p, d_.phases);
+  if (begin < q0_) begin = q0_;
+  if (end > q1_) end = q1_;
+  if (end <= begin) return;
+  const Unit u = l_.depthwise ? depthwise_unit(index, p) : dense_unit(index, p, end - begin);
+  alignas(64) float one[kMaxRows * kTile];
+  float* all = u.passes > 1 ? static_cast<float*>(scratch(2, static_cast<size_t>((end - begin) * kTile) * 4)) : nullptr;
+  const int64_t blocks = ceil_div(end - begin, rows_at_once(u.panels));
+  for (int64_t i = 0; i < u.passes; ++i) {
+    const Pass pass = pass_of(u, i);
+    for (int64_t k = 0, q = begin; k < blocks; ++k) {
+      const auto rows = static_cast<int>((end - begin) * (k + 1) / blocks - (q - begin));
+      float* tile = all ? all + (q - begin) * kTile : one;
+      multiply_block(u, pass, q, rows, tile);
+      if (i + 1 == u.passes) {
+        const int64_t flat = b_ * d_.out_rows + q * d_.phases + p - d_.trim;
+        finish(d_.epilogue, tile, rows, u.width, flat, d_.phases, u.output, d_.bias, d_.out, d_.outputs);
+      }
+      q += rows;
+    }
+  }
+}
+
+Tile::Unit Tile::depthwise_unit(int64_t index, int64_t p) const {
+  Unit u;
+  u.output = u.channel = index * kPanel;
+  u.width = d_.channels - u.output < kPanel ? d_.channels - u.output : kPanel;
+  u.product.step = d_.step * l_.row;
+  u.product.tap_step = d_.tap_rows * l_.row;
+  u.product.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;
+  u.product.weight = static_cast<const float*>(d_.weight.data) + u.output + p * l_.tap;
+  u.product.weight_tap_step = l_.tap * d_.phases;
+  return u;
+}
+
+Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
+  Unit u;
+  const int64_t group = index / l_.group_units, panel = index % l_.group_units * kMaxPanels;
+  const int64_t left = l_.group_outputs - panel * kPanel;
+  u.output = group * l_.group_outputs + panel * kPanel;
+  u.width = left < kTile ? left : kTile;
+  u.channel = group * l_.group_channels;
+  u.panels = static_cast<int>(ceil_div(u.width, kPanel));
+  u.dtype = l_.dtype;
+  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && rows >= 4 * rows_at_once(u.panels);
+
+  Product& m = u.product;
+  const int64_t row = l_.row * (l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
+  m.step = d_.step * row;
+  m.tap_step = d_.tap_rows * row;
+  m.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;
+  m.channels = l_.group_channels;
+  m.panel_step = d_.kernel * l_.tap;
+  m.weight_tap_step = l_.tap * d_.phases;
+  const int64_t offset = ((group * l_.group_panels + panel) * d_.kernel + p) * l_.tap;
+  m.weight = static_cast<const char*>(d_.weight.data) + offset * dtype_bytes(l_.dtype);
+
+  const int64_t bytes = m.taps * l_.tap * u.panels * (u.widen ? 4 : dtype_bytes(l_.dtype));
+  const int64_t most = m.taps > 1 ? m.taps : m.channels / 128;
+  const int64_t wanted = rows > 2 * rows_at_once(u.panels) ? ceil_div(bytes, kChunkBytes) : 1;
+  u.passes = wanted < most ? wanted : most;
+  if (u.passes < 1) u.passes = 1;
+  return u;
+}
+
+Tile::Pass Tile::pass_of(const Unit& u, int64_t index) const {
+  Pass pass = {u.product, u.dtype, u.channel};
+  Product& m = pass.product;
+  m.resume = index > 0;
+  int64_t weight = 0;
+  if (u.passes > 1 && m.taps > 1) {
+    const int64_t from = m.taps * index / u.passes, to = m.taps * (index + 1) / u.passes;
+    pass.input += from * m.tap_step;
+    weight = from * m.weight_tap_step;
+    m.taps = to - from;
+  } else if (u.passes > 1) {  // from an even channel: bf16 weights come in pairs
+    const int64_t pairs = ceil_div(m.channels, 2), from = pairs * index / u.passes * 2,
+                  to = pairs * (index + 1) / u.passes * 2;
+    pass.input += from;
+    weight = from * kPanel;
+    m.channels = (to < m.channels ? to : m.channels) - from;
+  }
+  m.weight = static_cast<const char*>(m.weight) + weight * dtype_bytes(u.dtype);
+  if (u.widen) widen_weights(u, pass);
+  return pass;
+}
+
+void Tile::widen_weights(const Unit& u, Pass& pass) const {
+  Product& m = pass.product;
+  const int64_t tap = m.channels * kPanel;
+  auto* wide = static_cast<float*>(scratch(1, static_cast<size_t>(u.panels * m.taps * tap) * 4));
+  for (int64_t i = 0; i < u.panels; ++i) {
+    for (int64_t k = 0; k < m.taps; ++k) {
+      const auto* from = static_cast<const uint16_t*>(m.weight) + i * m.panel_step + k * m.weight_tap_step;
+      widen(from, u.dtype, m.channels, wide + (i * m.taps + k) * tap);
+    }
+  }
+  m.weight = wide;
+  m.weight_tap_step = tap;
+  m.panel_step = m.taps * tap;
+  pass.dtype = DType::f32;
+}
+
+void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, float* tile) const {
+  Product m = pass.product;
+  const float* base = at(d_.first + q * d_.step);
+  m.input = base + pass.input;
+  if (l_.depthwise) return multiply_depthwise(m, rows, u.width, tile);
+#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+  if (l_.bf16_dot) {
+    m.input = reinterpret_cast<const uint16_t*>(base) + pass.input;
+    return multiply_bf16(m, rows, u.panels, tile);
+  }
+#endif
+  multiply(m, rows, u.panels, pass.dtype, tile);
+}
+
+}  // namespace sonant::SONANT_ISA

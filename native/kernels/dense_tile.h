@@ -1,0 +1,63 @@
+// One thread's share of a dense op: a tile of prologued input rows, and the units of outputs made from it.
+#pragma once
+
+#include "dense.h"
+
+namespace sonant::SONANT_ISA {
+
+// What run_dense decides once per call. A unit is what one pass of the kernel makes: one or two panels of one group.
+struct Layout {
+  bool depthwise, bf16_dot;  // bf16_dot: inputs stay in bf16 and meet paired weights
+  DType dtype;
+  int64_t group_channels, group_outputs, group_panels, group_units, units;
+  int64_t tap, taps;  // weight elements of one tap; taps of the longest phase
+  int64_t row;        // elements from one input row to the next in the tile
+  int64_t q_begin, q_end, q_tile, tiles;
+  int64_t unit_splits;
+};
+
+class Tile {
+ public:
+  Tile(const Dense& d, const Layout& l) : d_(d), l_(l) {}
+
+  // Loads the input rows of tile `index` (of batch rows times tiles), unless they are there already.
+  void move_to(int64_t index);
+
+  // The outputs of one unit for all rows of the tile.
+  void unit(int64_t index);
+
+ private:
+  // The outputs of a unit and their weights in one phase.
+  struct Unit {
+    int64_t output = 0, width = 0;  // first output, and how many
+    int64_t channel = 0;            // first input channel
+    int panels = 1;
+    DType dtype = DType::f32;
+    bool widen = false;  // a pass widens its 16-bit weights first, for all its rows
+    int64_t passes = 1;  // over the rows, each with a share of the taps (or of the channels, where there is one tap)
+    Product product;     // all but the input
+  };
+  // A pass of a unit: its part of the product, and where its input begins, in elements.
+  struct Pass {
+    Product product;
+    DType dtype;
+    int64_t input;
+  };
+
+  void fill(int64_t rows);
+  void narrow_row(float* row) const;
+  void phase(int64_t index, int64_t p);
+  Unit depthwise_unit(int64_t index, int64_t p) const;
+  Unit dense_unit(int64_t index, int64_t p, int64_t rows) const;
+  Pass pass_of(const Unit& u, int64_t index) const;
+  void widen_weights(const Unit& u, Pass& pass) const;
+  void multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, float* tile) const;
+  float* at(int64_t row) const { return input_ + (row - low_) * l_.row; }
+
+  const Dense& d_;
+  const Layout& l_;
+  float* input_ = nullptr;
+  int64_t index_ = -1, b_ = 0, q0_ = 0, q1_ = 0, low_ = 0;
+};
+
+}  // namespace sonant::SONANT_ISA
