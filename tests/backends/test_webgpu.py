@@ -368,6 +368,10 @@ def test_missing_weights_bad_plans_and_cancelled_runs(backend: WebGpuBackend) ->
         WebGpuPlan.from_json("[]")
     with pytest.raises(BackendError, match=r"a Plan holds .*; only"):
         compile_all(["__import__('os')"], ["T"])
+    with pytest.raises(BackendError, match="must be an identifier"):
+        compile_all(["T"], ["T=print()"])
+    with pytest.raises(BackendError, match="not the name of a shader file"):
+        kernels.shader_text("../errors.py")
     flag = CancelFlag()
     flag.set()
     with pytest.raises(Cancelled):

@@ -17,7 +17,10 @@ const READ = 1;
 
 /** The names of the shader files that a Plan needs. */
 export function shaderFiles(plan) {
-  return [...new Set(plan.kernels.flatMap((kernel) => kernel.files))];
+  const names = [...new Set(plan.kernels.flatMap((kernel) => kernel.files))];
+  const odd = names.find((name) => !/^[a-z0-9_]+\.wgsl$/.test(name));
+  if (odd !== undefined) throw new Error(`${odd} is not the name of a shader file`);
+  return names;
 }
 
 /** A Plan with its pipelines compiled and its weights on the device. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from sonant.backends.backend import CancelFlag, States, Weights, bind_sizes
 from sonant.backends.webgpu.device import Device
-from sonant.backends.webgpu.expressions import compile_all
+from sonant.backends.webgpu.expressions import Expression, compile_all
 from sonant.backends.webgpu.lower import lower
 from sonant.backends.webgpu.packing import pack
 from sonant.backends.webgpu.plan import WebGpuPlan
@@ -94,29 +94,20 @@ class WebGpuExecutable:
     def _workspace(self, sizes: Mapping[str, int]) -> _Workspace:
         key = tuple(sizes[s.name] for s in self.plan.symbols)
         if key not in self._workspaces:
-            self._workspaces[key] = _Workspace(self, sizes)
+            values = self._evaluate(sizes)
+            self._workspaces[key] = _Workspace(self.backend.device, self.plan, values, self._fixed, self._pipelines)
             while len(self._workspaces) > WORKSPACES_KEPT:
                 self._workspaces.popitem(last=False)
         self._workspaces.move_to_end(key)
         return self._workspaces[key]
 
-    def bind(self, sizes: Mapping[str, int]) -> dict[int | str, int]:
-        """The value of every expression of the Plan."""
-        return self._evaluate(sizes)
-
-    def fixed_buffers(self) -> dict[int, Any]:
-        return dict(self._fixed)
-
-    def pipelines(self) -> list[Any]:
-        return self._pipelines
-
 
 class _Workspace:
-    """The Plan bound to sizes: buffers, uniform words and bind groups."""
+    """A Plan bound to sizes: buffers, uniform words and bind groups. values: of every expression of the Plan."""
 
-    def __init__(self, owner: WebGpuExecutable, sizes: Mapping[str, int]) -> None:
-        plan, device, values = owner.plan, owner.backend.device, owner.bind(sizes)
-        self.buffers = owner.fixed_buffers()
+    def __init__(self, device: Device, plan: WebGpuPlan, values: Mapping[Expression, int], fixed: Mapping[int, Any],
+                 pipelines: Sequence[Any]) -> None:
+        self.buffers = dict(fixed)
         for number, (buffer, elements) in enumerate(zip(plan.buffers, plan.buffer_elements(values), strict=True)):
             if buffer.space in WORKSPACE_SPACES:
                 self.buffers[number] = device.allocate(4 * elements, f"{buffer.space} {number} of {plan.program}")
@@ -125,7 +116,7 @@ class _Workspace:
         uniforms, offsets = _uniform_block(words)
         block = device.upload_uniforms(uniforms)
         self.steps = []
-        for d, pipeline, offset in zip(plan.dispatches, owner.pipelines(), offsets, strict=True):
+        for d, pipeline, offset in zip(plan.dispatches, pipelines, offsets, strict=True):
             groups = tuple(values[w] for w in d.workgroups)
             bound = [self.buffers[b] for b in d.bindings]
             self.steps.append((pipeline, device.bind_group(bound, block, offset, 4 * len(d.uniforms)), groups))

@@ -84,7 +84,11 @@ class Device:
         if n_bytes > limit:
             raise BackendError(f"{what} needs {n_bytes} bytes, {self.name} binds {limit} at most")
         usage = self._wgpu.BufferUsage
-        return self._device.create_buffer(size=max(n_bytes, 16), usage=usage.STORAGE | usage.COPY_DST | usage.COPY_SRC)
+        try:
+            return self._device.create_buffer(size=max(n_bytes, 16),
+                                              usage=usage.STORAGE | usage.COPY_DST | usage.COPY_SRC)
+        except self._wgpu.GPUError as e:
+            raise BackendError(f"{self.name} has no room for {what} ({n_bytes} bytes): {e}") from e
 
     def upload(self, array: np.ndarray, what: str) -> Any:
         buffer = self.allocate(array.nbytes, what)

@@ -6,6 +6,7 @@ The same grammar is read by web/runtime/expressions.mjs. Text from a Plan file i
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sonant.errors import BackendError
@@ -19,6 +20,8 @@ _ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.USub, ast.Add, ast.Sub, 
 
 def compile_all(expressions: Iterable[Expression], symbols: Sequence[str]) -> Evaluate:
     """A function from the sizes of `symbols` to the value of every expression, by its text."""
+    if not all(s.isidentifier() and not keyword.iskeyword(s) for s in symbols):
+        raise BackendError(f"a Plan names the sizes {list(symbols)}; each must be an identifier")
     texts = list(dict.fromkeys(expressions))
     for text in texts:
         _check(str(text), symbols)
