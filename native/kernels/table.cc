@@ -9,8 +9,7 @@ const KernelTable& table();
 
 namespace SONANT_ISA {
 
-// Weak for as long as some kernels are still being written; a run that needs a missing one is refused.
-#define SONANT_DECLARE(name) __attribute__((weak)) void name(const Call&, Context&);
+#define SONANT_DECLARE(name) void name(const Call&, Context&);
 #define SONANT_ENTER(name) t.kernels[static_cast<int>(Op::name)] = name;
 
 #ifdef SONANT_PRECISION_ONLY

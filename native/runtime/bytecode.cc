@@ -67,7 +67,7 @@ Tensor read_tensor(const int64_t* words, const Memory& m) {
   Tensor t;
   if (words[0] == 0) return t;
   const int64_t bytes = read_signature(words, t), index = words[1], offset = words[2];
-  check(offset >= 0, "a negative offset");
+  check(offset >= 0 && offset % 4 == 0, "an offset that is negative or not that of an element");
   char* base = nullptr;
   switch (words[0]) {
     case 1:
@@ -158,6 +158,9 @@ void check_operands(const OpRow& row, const Call& c) {
   check(row.n_outputs < 0 || c.n_out == row.n_outputs, "an op with a wrong number of results");
   check(c.n_in >= row.n_required && (row.n_most < 0 || c.n_in <= row.n_most), "an op with a wrong number of operands");
   for (int i = 0; i < row.n_required; ++i) check(c.in[i].data != nullptr, "an op without a required operand");
+  for (int i = row.n_named - 1; row.n_most < 0 && i < c.n_in; ++i) {
+    check(c.in[i].data != nullptr, "a repeated operand that is absent");
+  }
   for (int i = 0; i < c.n_out; ++i) check(c.out[i].data != nullptr, "an op without a result");
 }
 

@@ -1,0 +1,289 @@
+"""The runtime below the native backend: threads, workspaces, cancelling, forks, bad bytecode."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+native = pytest.importorskip("sonant._native", reason="run `make native`")
+from sonant.backends.native import NativeBackend
+from sonant.backends.native.lower import NativePlan, single_as_steps
+from sonant.program import ops, opset
+from sonant.program.program import Program
+
+NONE = np.zeros(0, np.int64)
+N = 200_000
+
+
+def chain(length: int) -> np.ndarray:
+    """Bytecode of `length` times x = sin(x) on N numbers, from an input to an output."""
+    p = Program("chain")
+    x = p.input("x", (N,))
+    for _ in range(length):
+        x = ops.sin(x)
+    p.outputs = [x]
+    return p
+
+
+class Run:
+    """One program bound by hand, below NativeBackend."""
+
+    def __init__(self, program: Program, inputs: dict[str, np.ndarray]) -> None:
+        self.plan = NativePlan(single_as_steps(program))
+        self.bound = self.plan.bind({})
+        self.constants = [np.ascontiguousarray(c) for c in self.plan.constants]
+        self.table = np.zeros(2 * len(self.constants), np.int64)
+        self.table[1::2] = [c.ctypes.data for c in self.constants]
+        self.inputs = [np.ascontiguousarray(inputs[v.name]) for v in program.inputs]
+        self.outputs = [np.zeros(s, np.float32) for s in self.bound.output_shapes]
+
+    def play(self, pool, *, code: np.ndarray | None = None, cancel: np.ndarray | None = None, seconds=None) -> int:
+        addresses = [np.array([a.ctypes.data for a in arrays], np.int64) for arrays in (self.inputs, self.outputs)]
+        return native.run(self.bound.code if code is None else code, self.table, *addresses, NONE, self.bound.arena_bytes,
+                          native.isas()[-1], pool, cancel, seconds)
+
+
+@pytest.fixture
+def numbers() -> np.ndarray:
+    return np.linspace(-3, 3, N, dtype=np.float32)
+
+
+def threads_of_this_process() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads in /proc")
+def test_a_pool_starts_threads_when_they_are_needed_and_ends_them(numbers: np.ndarray) -> None:
+    before = threads_of_this_process()
+    pool = native.Pool(3)
+    small = Program("small")
+    small.outputs = [ops.sin(small.input("x", (16,)))]
+    Run(small, {"x": numbers[:16]}).play(pool)
+    assert threads_of_this_process() == before
+    run = Run(chain(2), {"x": numbers})
+    run.play(pool)
+    assert threads_of_this_process() == before + 2
+    pool.close()
+    assert threads_of_this_process() == before
+    assert run.play(pool) == 0  # and starts anew
+    del pool
+    assert threads_of_this_process() == before
+
+
+def test_one_thread_starts_none(numbers: np.ndarray) -> None:
+    before = threading.active_count()
+    Run(chain(2), {"x": numbers}).play(native.Pool(1))
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("n", [0, -1, 100000])
+def test_a_pool_of_an_impossible_size(n: int) -> None:
+    with pytest.raises(ValueError, match="threads"):
+        native.Pool(n)
+
+
+def test_runs_on_one_pool_from_several_threads(numbers: np.ndarray) -> None:
+    pool = native.Pool(3)
+    wanted = Run(chain(5), {"x": numbers})
+    wanted.play(native.Pool(1))
+    runs = [Run(chain(5), {"x": numbers}) for _ in range(6)]
+
+    def many(run: Run) -> None:
+        for _ in range(10):
+            assert run.play(pool) == 0
+
+    workers = [threading.Thread(target=many, args=(r,)) for r in runs]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert all(r.outputs[0].tobytes() == wanted.outputs[0].tobytes() for r in runs)
+
+
+def test_the_interpreter_runs_on_while_kernels_do(numbers: np.ndarray) -> None:
+    run, pool = Run(chain(400), {"x": numbers}), native.Pool(1)
+    worker = threading.Thread(target=run.play, args=(pool,))
+    worker.start()
+    turns = 0
+    while worker.is_alive():
+        turns += 1
+        time.sleep(0.0005)
+    assert turns > 3
+
+
+def test_cancelled_before_and_within(numbers: np.ndarray) -> None:
+    run, pool = Run(chain(4000), {"x": numbers}), native.Pool(2)
+    flag = np.ones(1, np.int32)
+    assert run.play(pool, cancel=flag) == 1
+    assert not run.outputs[0].any()
+    flag[0] = 0
+    timer = threading.Timer(0.02, lambda: flag.__setitem__(0, 1))
+    timer.start()
+    start = time.perf_counter()
+    assert run.play(pool, cancel=flag) == 1
+    timer.join()
+    took = time.perf_counter() - start
+    flag[0] = 0
+    assert run.play(pool, cancel=flag) == 0
+    assert took < time.perf_counter() - start - took
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_pool_works_in_the_child_of_a_fork(numbers: np.ndarray) -> None:
+    pool = native.Pool(3)
+    run = Run(chain(3), {"x": numbers})
+    run.play(pool)
+    wanted = run.outputs[0].tobytes()
+    for _ in range(5):
+        child = os.fork()
+        if child == 0:
+            run.outputs[0][:] = 0
+            good = run.play(pool) == 0 and run.outputs[0].tobytes() == wanted
+            pool.close()
+            os._exit(0 if good else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert run.play(pool) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_while_another_thread_runs(numbers: np.ndarray) -> None:
+    pool = native.Pool(3)
+    busy, stop = Run(chain(20), {"x": numbers}), threading.Event()
+
+    def keep_busy() -> None:
+        while not stop.is_set():
+            busy.play(pool)
+
+    worker = threading.Thread(target=keep_busy)
+    worker.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                os._exit(Run(chain(3), {"x": numbers}).play(pool))
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        worker.join()
+
+
+def test_an_error_of_a_kernel_on_another_thread_arrives_once_and_the_pool_goes_on() -> None:
+    p = Program("ids")
+    p.outputs = [ops.gather(p.input("x", (1, 3, 2)), p.input("i", (1, 4), "i32"))]
+    pool = native.Pool(2)
+    run = Run(p, {"x": np.ones((1, 3, 2), np.float32), "i": np.array([[0, 1, 2, 3]], np.int32)})
+    with pytest.raises(RuntimeError, match=r"gather: index 0\.\.3 outside 3 rows"):
+        run.play(pool)
+    run.inputs[1][:] = 2
+    assert run.play(pool) == 0
+
+
+def test_seconds_are_counted_per_op(numbers: np.ndarray) -> None:
+    seconds = np.zeros(len(opset.OPS))
+    Run(chain(3), {"x": numbers}).play(native.Pool(1), seconds=seconds)
+    assert np.flatnonzero(seconds).tolist() == [list(opset.OPS).index("pointwise")]
+
+
+def test_an_unknown_instruction_set() -> None:
+    with pytest.raises(ValueError, match="no instruction set 'sse9'"):
+        native.run(np.array([1, 2, 0]), NONE, NONE, NONE, NONE, 0, "sse9", native.Pool(1))
+
+
+def test_every_isa_up_to_the_best_is_offered() -> None:
+    assert native.isas()[0] == "generic"
+    assert NativeBackend(threads=1).isa == native.isas()[-1]
+
+
+# --- malformed bytecode -----------------------------------------------------------------------------------------------
+def several_ops() -> Run:
+    """A program with steps, lists, a loop, constants and an arena; small enough to run thousands of times."""
+    body = Program("body")
+    x = body.input("x", (2, 3))
+    body.input("step", (1,), "i32")
+    body.outputs = [ops.mul(x, 0.5), ops.add(x, 1.0)]
+    p = Program("several")
+    a = p.input("a", (2, 3))
+    last, stacked, _ = ops.loop([ops.transpose(ops.transpose(a, (1, 0)), (1, 0))], body, n_carry=1, trips=3)
+    picked = ops.leaky_relu(ops.snake(last, p.constant(np.float32([1, 2, 3]))), slope=0.1)
+    p.outputs = [ops.concat([picked, ops.slice(ops.reshape(stacked, (6, 3)), 0, 1, 3)], 1), ops.sum(last, 0)]
+    return Run(p, {"a": np.ones((2, 3), np.float32)})
+
+
+def test_empty_and_truncated_code() -> None:
+    run, pool = several_ops(), native.Pool(1)
+    for n in range(len(run.bound.code)):
+        with pytest.raises(ValueError, match="bytecode"):
+            run.play(pool, code=run.bound.code[:n].copy())
+
+
+
+
+def trusted_words(code: np.ndarray) -> set[int]:
+    """Places of the offsets of weights, inputs and outputs, whose sizes the executor does not know."""
+    found = set()
+    for start in code[1:1 + code[0]]:
+        at = int(start) + 1
+        for _ in range(int(code[start])):
+            tensors = range(at + 6, at + 6 + 11 * int(code[at + 2] + code[at + 3]), 11)
+            found |= {t + 2 for t in tensors if code[t] > 1}
+            at += int(code[at])
+    return found
+
+
+def test_code_with_changed_words_never_crashes() -> None:
+    """Any other word replaced by any number: an error or a result (the sanitizer build sees every access outside)."""
+    run, pool = several_ops(), native.Pool(1)
+    room = 1 << 18  # more than any shape here with one axis changed
+    run.inputs, run.outputs = ([np.zeros(room, np.float32) for _ in arrays] for arrays in (run.inputs, run.outputs))
+    run.constants = [np.zeros(room, np.float32) for _ in run.constants]
+    run.table[1::2] = [c.ctypes.data for c in run.constants]
+    rng = np.random.default_rng(0)
+    refused = 0
+    for at in sorted(set(range(len(run.bound.code))) - trusted_words(run.bound.code)):
+        for value in (-1, 0, 1, 2, 3, 6, 7, 12, 1 << 12, (1 << 62) + 3, -(1 << 63), *rng.integers(0, 60, 4).tolist()):
+            code = run.bound.code.copy()
+            code[at] = value
+            try:
+                run.play(pool, code=code)
+            except (ValueError, RuntimeError):
+                refused += 1
+    assert refused > len(run.bound.code)
+
+
+def test_tables_of_another_type() -> None:
+    with pytest.raises(ValueError, match="addresses"):
+        native.run(np.array([1, 2, 0]), np.zeros(1, np.float64), NONE, NONE, NONE, 0, "generic", native.Pool(1))
+    with pytest.raises(ValueError, match="11 words"):
+        native.run(np.array([1, 2, 0]), NONE, NONE, NONE, np.zeros(5, np.int64), 0, "generic", native.Pool(1))
+
+
+def test_addresses_may_be_unsigned() -> None:
+    data = np.ones(3, np.float32)
+    out = np.zeros(3, np.float32)
+    cast = list(opset.OPS).index("cast")
+    tensor = [0, 0, 1, 3, 0, 0, 0, 0, 0]
+    code = [1, 2, 1, 6 + 22 + 1, cast, 1, 1, 1, 0, 3, 0, *tensor, 4, 0, *tensor, 0]
+    native.run(np.array(code), NONE.astype(np.uint64), *(np.array([ctypes.addressof(ctypes.c_char.from_buffer(a))], np.uint64)
+                                                         for a in (data, out)), NONE, 0, "generic", native.Pool(1))
+    assert out.tolist() == [1, 1, 1]
+
+
+# --- packing ----------------------------------------------------------------------------------------------------------
+def test_pack_wants_a_target_of_the_right_size() -> None:
+    w = np.ones((5, 3), np.float32)
+    assert native.packed_bytes("linear", [5, 3], 1, "f32") == 32 * 3 * 4
+    with pytest.raises(ValueError, match="384"):
+        native.pack("linear", w, 1, "f32", np.zeros(383, np.uint8))
+    with pytest.raises(ValueError, match="role"):
+        native.packed_bytes("table", [5, 3], 1, "f32")
+    with pytest.raises(ValueError, match="rank"):
+        native.packed_bytes("conv", [5, 3], 1, "f32")
+    with pytest.raises(ValueError, match="divide"):
+        native.packed_bytes("conv", [5, 3, 2], 2, "f32")
