@@ -1,10 +1,11 @@
-"""Compile misaki's English lexicons (Apache-2.0) into the files that sonant.text maps.
+"""Compile misaki's English lexicons (Apache-2.0) and CMUdict (BSD) into the files that sonant.text maps.
 
     pip download --no-deps misaki==0.9.4
-    python tools/build_lexicon.py misaki-0.9.4-py3-none-any.whl src/sonant/text/data
+    PYTHONPATH=src python tools/build_lexicon.py misaki-0.9.4-py3-none-any.whl cmudict.dict src/sonant/text/data
 
 For each language the gold list is kept whole; a silver word is dropped when gold knows it in the same or the
-other case, because gold always wins there. The result is the same bytes for the same wheel.
+other case, because gold always wins there. CMUdict (the repository cmusphinx/cmudict) adds the words, mostly names,
+that misaki's American lists lack. The result is the same bytes for the same sources.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import struct
-import sys
 import zipfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+from arpabet import read as read_cmudict
 
-from sonant.text.phonemize.lexicon import GOLD, HEADER, MAGIC, SILVER, SPELL_IT, TAGS, Lexicon
+from sonant.text.phonemize.lexicon import BRONZE, GOLD, HEADER, MAGIC, SILVER, SPELL_IT, TAGS, Lexicon
 
 PER_BLOCK = 16
 Variants = dict[str, "str | None"]
@@ -34,6 +34,15 @@ def read_lists(wheel: Path, prefix: str) -> dict[str, tuple[int, Variants]]:
         if key not in gold and not (other and other in gold):
             words[key] = (SILVER, as_variants(value))
     return words
+
+
+def read_names(cmudict: Path, known: dict[str, tuple[int, Variants]]) -> dict[str, tuple[int, Variants]]:
+    """The words that `known` lacks in either case."""
+    return {
+        word: (BRONZE, {"DEFAULT": said})
+        for word, said in read_cmudict(cmudict)
+        if word not in known and word.capitalize() not in known and word.upper() not in known
+    }
 
 
 def as_variants(value: str | Variants) -> Variants:
@@ -81,10 +90,15 @@ def pack(words: dict[str, tuple[int, Variants]]) -> bytes:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path, help="the misaki 0.9.4 wheel")
-    parser.add_argument("out", type=Path, help="folder for en-us.lex and en-gb.lex")
+    parser.add_argument("cmudict", type=Path, help="cmudict.dict")
+    parser.add_argument("out", type=Path, help="folder for en-us.lex, en-gb.lex and en.names.lex")
     options = parser.parse_args()
-    for prefix, name in (("us", "en-us.lex"), ("gb", "en-gb.lex")):
-        words = read_lists(options.wheel, prefix)
+    american = read_lists(options.wheel, "us")
+    for name, words in (
+        ("en-us.lex", american),
+        ("en-gb.lex", read_lists(options.wheel, "gb")),
+        ("en.names.lex", read_names(options.cmudict, american)),
+    ):
         data = pack(words)
         (options.out / name).write_bytes(data)
         print(f"{name}: {len(words)} words, {len(data)} bytes")  # noqa: T201 - a command's report

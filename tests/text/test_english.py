@@ -16,7 +16,7 @@ from sonant.text import english
 from sonant.text.segment import source_words
 
 GOLDEN = Path(__file__).parent / "golden"
-MARKS = ";:,.!?—…“”()[]\" "
+MARKS = ';:,.!?—…“”()[]" '
 
 
 def rows(name: str) -> list[dict]:
@@ -63,9 +63,7 @@ SPOKEN = {
     "In 1705 he wrote it.": "In seventeen oh five he wrote it.",
     "Beverly Hills, CA 90210": "Beverly Hills, CA nine oh two one oh",
     "I have 10 apples and 82 pears.": "I have ten apples and eighty-two pears.",
-    "The 1st, 2nd, 3rd, 11th, 21st and 22nd.": (
-        "The first, second, third, eleventh, twenty-first and twenty-second."
-    ),
+    "The 1st, 2nd, 3rd, 11th, 21st and 22nd.": ("The first, second, third, eleventh, twenty-first and twenty-second."),
     "1. The project is 90% complete.": "one. The project is ninety percent complete.",
     "Meet me at 5:03 am, 3:00 or 13:42.": "Meet me at five oh three a m, three o'clock or thirteen forty-two.",
     "Come at 5 p.m. or at 9:30PM.": "Come at five p m or at nine thirty p m.",

@@ -1,6 +1,6 @@
 """English text → pieces of phonemes, each word with its place in the original. The front end of English voices.
 
-    segment.py → normalize/en.py → phonemize/en.py → pieces.py
+segment.py → normalize/en.py → phonemize/en.py → pieces.py
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|[\w.+-]+@[\w-]+(?:\.[\w-]+)+$", 
 _DOMAIN = re.compile(r"(?:[\w-]+\.)+([a-z]{2,4})(?:[/:?]\S*)?$", re.IGNORECASE)
 _PARTS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*'?|\d+|.", re.DOTALL)
 _PIECES = re.compile(r"'n'$|[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
+_SPELLED_BESIDE_AND = 3  # AT&T, R&D
 _DASHES = re.compile(r"--+|–")
 _DAY_HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
 
@@ -87,7 +88,7 @@ def _address_part(part: str, index: int) -> list[Token]:
 
 
 def number_sign(line: list[Written], i: int) -> Bodies | None:
-    """"No. 5" → number five; a "no." without a number is a no."""
+    """No. 5 → number five; a "no." without a number is a no."""
     after = line[i + 1].core if i + 1 < len(line) else ""
     if line[i].core not in ("No", "Nos", "no", "nos") or not line[i].tail.startswith(".") or not after[:1].isdecimal():
         return None
@@ -186,6 +187,8 @@ def plain_word(line: list[Written], i: int) -> Bodies:
     """Everything else: words, joined words, digits among letters. Always matches."""
     index = line[i].index
     core = _DASHES.sub("—", line[i].core)
+    if core in ("a", "A") and line[i].tail.startswith(")"):  # a letter that numbers a list
+        return [[Token(core, index, tag="NN")]]
     if core[0] == "'" and core[1:].rstrip("'").isalpha():  # 'tis, 'em, 'n'
         return [word_tokens(core, index)]
     parts = _PARTS.findall(core)
@@ -193,7 +196,8 @@ def plain_word(line: list[Written], i: int) -> Bodies:
     for at, part in enumerate(parts):
         before, after = parts[at - 1] if at else "", parts[at + 1] if at + 1 < len(parts) else ""
         if part[0].isalpha():
-            tokens += word_tokens(part, index)
+            spelled = "&" in (before, after) and part.isupper() and len(part) <= _SPELLED_BESIDE_AND
+            tokens += [Token(part, index, SPELLED, spoken=" ".join(part))] if spelled else word_tokens(part, index)
         elif part.isdecimal():
             between = before[-1:].isalpha() and after[:1].isalpha()
             tokens.append(Token("to" if part == "2" and between else numbers.grouped(part), index, SAID))
@@ -224,8 +228,8 @@ def _humps(run: str) -> list[str]:
     cuts = [0]
     for at in range(1, len(run)):
         hump = run[at].isupper() and run[at - 1].islower()
-        single = at == 1 and len(run) > 2 and run[0].isupper() and run[1].isupper() and run[2].islower()
-        if hump or single:
+        # The last capital of a row begins the next word (USAGov), unless only a plural follows (APIs).
+        row_ends = run[at].isupper() and run[at - 1].isupper() and run[at + 1 : at + 2].islower()
+        if hump or (row_ends and (at == 1 or (run[at + 1 : at + 3].islower() and len(run) > at + 2))):
             cuts.append(at)
     return [run[start:end] for start, end in zip(cuts, [*cuts[1:], len(run)], strict=True)]
-

@@ -33,7 +33,7 @@ def _below_thousand(number: int) -> list[str]:
 
 
 def cardinal(digits: str) -> str:
-    """"1042" → one thousand forty-two. More than 21 digits are said one by one."""
+    """1042 → one thousand forty-two. More than 21 digits are said one by one."""
     digits = digits.lstrip("0") or "0"
     if len(digits) > LONGEST_CARDINAL:
         return spell_digits(digits)
@@ -56,12 +56,12 @@ def decimal(whole: str, fraction: str) -> str:
 
 
 def spell_digits(digits: str, zero: str = "zero") -> str:
-    """"90210" → nine zero two one zero, with another word for zero on request."""
+    """90210 → nine zero two one zero, with another word for zero on request."""
     return " ".join(zero if digit == "0" else ONES[int(digit)] for digit in digits)
 
 
 def ordinal(digits: str) -> str:
-    """"22" → twenty-second."""
+    """22 → twenty-second."""
     return _last_word(cardinal(digits), _as_ordinal)
 
 
@@ -72,7 +72,7 @@ def _as_ordinal(word: str) -> str:
 
 
 def plural(words: str) -> str:
-    """"nineteen ninety" → nineteen nineties."""
+    """nineteen ninety → nineteen nineties."""
     return _last_word(words, _as_plural)
 
 

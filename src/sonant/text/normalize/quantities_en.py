@@ -33,7 +33,8 @@ _PLURAL = re.compile(r"(\d+)'?s$")
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})$")
 _SLASH_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})$")
 _CODE = re.compile(
-    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?![^\W\d_]))?|[^\W\d_]+(?:'[^\W\d_]+)*|.", re.DOTALL)
+    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?![^\W\d_]))?|[^\W\d_]+(?:'[^\W\d_]+)*|.", re.DOTALL
+)
 _DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
 _SIGNS = {"-": "minus", "–": "minus", "+": "plus", "±": "plus or minus", "~": "about", "≈": "about"}
 

@@ -23,8 +23,8 @@ from sonant.text.spans import MARK, SAID, SPELLED, Token
 DATA = Path(__file__).resolve().parents[1] / "data"
 _PAUSES = frozenset(";:,.!?—…")
 _JOINTS = frozenset("-'")
-# No entry of the lexicon has more parts; looking further would cost quadratic time on a-a-a-a…
-_LONGEST_COMPOUND = 12
+# No entry of the lexicon has more parts, and a group longer than any compound (a-a-a-a…) is said part by part.
+_LONGEST_COMPOUND, _LONGEST_GROUP = 12, 40
 # The voices were trained on these letters for the tap and the glottal stop.
 _FINAL = str.maketrans({"ɾ": "T", "ʔ": "t"})
 # Unknown short parts of an address are read as letters: gsa.gov.
@@ -39,7 +39,7 @@ class Phonemizer:
         british = language == "en-GB"
         self.words = Words(Lexicon(DATA / f"{language.lower()}.lex"), british=british)
         self._tagger = Tagger(DATA / "en.tagger")
-        self._guesser = Guesser(DATA / "en.oov.npz", british=british)
+        self._guesser = Guesser(DATA / "en.oov.npz", DATA / "en.names.lex", british=british)
 
     def phonemize(self, tokens: Sequence[Token]) -> list[str]:
         """Phonemes for every token, in order. A glued token may be empty: its sound is in the one before it."""
@@ -84,8 +84,9 @@ class Phonemizer:
             sounds[start] = self._single(group[0], tags[0], ahead)
             return
         right = len(group)
+        widest = _LONGEST_COMPOUND if right <= _LONGEST_GROUP else 1
         while right > 0:
-            for left in range(max(0, right - _LONGEST_COMPOUND), right):
+            for left in range(max(0, right - widest), right):
                 text = "".join(token.text for token in group[left:right])
                 last = left + 1 == right
                 if last and text in _JOINTS:

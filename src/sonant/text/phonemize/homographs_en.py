@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from sonant.text.normalize.tables_en import word_set
 
 _WINDOW = 8  # how far a word like "yesterday" reaches
-_PAST = word_set("yesterday ago last previously once already earlier was were had did then finally")
+_PAST = word_set("yesterday ago last previously once already recently just earlier was were had did then finally")
 _PRESENT = word_set(
     "every always often usually never sometimes daily now today nowadays rarely regularly seldom tomorrow"
 )
+_BARE = word_set("to do don't did didn't does doesn't let let's please not")
 _SUBJECTS = word_set("i you we they who people")
 
 # word → (words before, words after, tag or spelling that gives the other sound)
@@ -36,11 +37,16 @@ _NEIGHBOURS = {
 }
 
 
+_OBJECTS = word_set("a an the my your his its our their this these those it them him me us")
+
+
 def settle(words: Sequence[str], tags: list[str]) -> dict[int, str]:
     """Correct `tags` in place; returns the spelling to look up instead, by index, where a tag is not enough."""
     respelled: dict[int, str] = {}
     for i, word in enumerate(words):
         lower = word.lower()
+        if tags[i] == "NN" and _takes_an_object(words, tags, i):
+            tags[i] = "VBZ" if lower.endswith("s") else "VBP"
         if lower in ("read", "reread"):
             tags[i] = _reading(words, tags, i)
         elif lower in _NEIGHBOURS:
@@ -55,19 +61,24 @@ def settle(words: Sequence[str], tags: list[str]) -> dict[int, str]:
     return respelled
 
 
+def _takes_an_object(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
+    """They use an API: a noun cannot stand between a subject and an article."""
+    before = tags[i - 1] if i else ""
+    return before in ("NNP", "PRP", "MD", "TO") and i + 1 < len(words) and words[i + 1] in _OBJECTS
+
+
 def _two_before(words: Sequence[str], i: int) -> str:
     return words[i - 2].lower() if i > 1 and words[i - 1].lower() in ("a", "his", "her", "their") else ""
 
 
 def _reading(words: Sequence[str], tags: Sequence[str], i: int) -> str:
-    """A bare "I read" is past for the lexicon; a habit or a past around it decides."""
+    """ "I read" is past for the lexicon unless a habit says otherwise; "I recently read" is past although bare."""
     tag = tags[i]
-    if tag not in ("VBP", "VBD") or not i:
-        return tag
-    if tags[i - 1] in ("TO", "MD") or words[i - 1].lower() in ("do", "don't", "to"):
-        return "VB"
-    near = [word.lower() for word in words[max(0, i - _WINDOW) : i + _WINDOW + 1]]
-    past, present = (not names.isdisjoint(near) for names in (_PAST, _PRESENT))
-    if present and not past and (words[i - 1].lower() in _SUBJECTS or words[i - 1].lower() in _PRESENT):
-        return "VB"
-    return tag
+    before = {word.lower() for word in words[max(0, i - 3) : i]}
+    if tag not in ("VB", "VBP", "VBD") or not i or before & _BARE or "MD" in tags[max(0, i - 3) : i]:
+        return "VB" if tag == "VBP" and before & _BARE else tag
+    near = {word.lower() for word in words[max(0, i - _WINDOW) : i + _WINDOW + 1]}
+    if near & _PAST:
+        return "VBD" if tags[i - 1] in ("PRP", "RB", "NN", "NNP") else tag
+    has_subject = words[i - 1].lower() in _SUBJECTS or words[i - 1].lower() in _PRESENT
+    return "VB" if near & _PRESENT and has_subject else tag

@@ -26,7 +26,7 @@ MAGIC = b"SONLEX1\n"
 HEADER = struct.Struct("<8sIIII")
 TAGS = ("DEFAULT", "NOUN", "VERB", "ADJ", "ADV", "None", "VBD", "VBN", "VBP", "DT")
 SPELL_IT = 255
-GOLD, SILVER = 4, 3
+GOLD, SILVER, BRONZE = 4, 3, 2
 # No key is longer, so a longer word needs no search and is not worth remembering.
 LONGEST_KEY = 64
 _CACHE_WORDS = 20_000
@@ -34,7 +34,7 @@ _CACHE_WORDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How one word is said: `variants` by part of speech, and how much the entry is trusted (GOLD, SILVER)."""
+    """How one word is said: `variants` by part of speech, and how much the entry is trusted (GOLD, SILVER, BRONZE)."""
 
     rank: int
     variants: dict[str, str | None]
@@ -65,6 +65,7 @@ class Lexicon:
             raise CheckpointError(f"lexicon {path.name}: cannot be mapped ({error})") from error
         if len(self._map) < HEADER.size:
             raise CheckpointError(f"lexicon {path.name}: truncated header")
+        self.entries: int
         magic, self.entries, self._per_block, self._blocks, alphabet = HEADER.unpack_from(self._map)
         if magic != MAGIC:
             raise CheckpointError(f"lexicon {path.name}: not a sonant lexicon (magic {magic!r})")

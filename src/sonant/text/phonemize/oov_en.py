@@ -1,4 +1,4 @@
-"""Words that no lexicon has: a small letters-to-sounds transformer (BART, one layer each way) in numpy.
+"""Words that the lexicon does not have: CMUdict's names, else a letters-to-sounds transformer (BART) in numpy.
 
 Weights: data/en.oov.npz, from PeterReid/graphemes_to_phonemes_en_us (Apache-2.0), packed by tools/build_oov.py.
 They were trained on the same lexicons, so a guess uses the same alphabet. Greedy decoding; the file loads on the
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sonant.errors import CheckpointError
+from sonant.text.phonemize.lexicon import Lexicon
 from sonant.text.phonemize.stress import PRIMARY, SECONDARY, VOWELS
 from sonant.text.phonemize.suffixes_en import plural_sound
 
 if TYPE_CHECKING:
     import numpy as np
+
+    Linear = tuple[np.ndarray, np.ndarray]
 
 STRESSES = PRIMARY + SECONDARY
 _BOS, _EOS, _UNKNOWN, _FIRST_LETTER = 1, 2, 3, 4
@@ -34,8 +37,8 @@ _LETTERS = {
 class Guesser:
     """Letters → phonemes for any word of Latin letters."""
 
-    def __init__(self, path: Path, *, british: bool) -> None:
-        self._path, self._british = path, british
+    def __init__(self, path: Path, names: Path, *, british: bool) -> None:
+        self._path, self._names, self._british = path, Lexicon(names), british
         self._guess_word = lru_cache(maxsize=4096)(self._guess)
 
     @cached_property
@@ -57,13 +60,15 @@ class Guesser:
     def _guess(self, bare: str) -> str:
         possessive = bare.lower().endswith("'s")
         stem = bare[:-2] if possessive else bare
-        said = self._model.decode(stem.lower() if stem.isupper() else stem)
+        entry = self._names.get(stem.lower())
+        said = entry.variants["DEFAULT"] if entry else None
+        said = said or self._model.decode(stem.lower() if stem.isupper() else stem)
         said = (to_british(said) if self._british else said) or self._name_letters(stem)
         return plural_sound(said, british=self._british) if possessive and said else said
 
 
 class Model:
-    """The forward pass. Arrays are float32 in memory, float16 on disk."""
+    """The forward pass. Arrays are float16 on disk, float32 and transposed in memory; the decoder keeps its keys."""
 
     def __init__(self, path: Path) -> None:
         """Raises CheckpointError when the file is missing or lacks an array."""
@@ -71,75 +76,102 @@ class Model:
 
         try:
             with np.load(path, allow_pickle=False) as file:
-                self._w = {name: file[name].astype(np.float32) for name in file.files if file[name].dtype.kind == "f"}
-                self._graphemes = {letter: i for i, letter in enumerate(str(file["graphemes"])) if i >= _FIRST_LETTER}
-                self._phonemes = str(file["phonemes"])
+                raw = {name: file[name] for name in file.files}
+            self._graphemes = {letter: i for i, letter in enumerate(str(raw["graphemes"])) if i >= _FIRST_LETTER}
+            self._phonemes = str(raw["phonemes"])
+            w = {name: array.astype(np.float32) for name, array in raw.items() if array.dtype.kind == "f"}
+            self._embedding = w["embedding"]  # [V, D]
+            self._logits = (np.ascontiguousarray(w["embedding"].T), w["logit_bias"])
+            self._encoder = _Side(w, "encoder", ("self",))
+            self._decoder = _Side(w, "decoder", ("self", "cross"))
         except (OSError, ValueError, KeyError) as error:
             raise CheckpointError(f"guesser {path.name}: cannot be read ({error})") from error
-        self._limit = self._w["encoder.positions"].shape[0] - _POSITION_OFFSET
-        self._scale = self._w["embedding"].shape[1] ** -0.5
 
     def decode(self, word: str) -> str:
         """Greedy phonemes; the sequence ends at the end mark or at the last position."""
         import numpy as np
 
         memory = self._encode([_BOS, *(self._graphemes.get(letter, _UNKNOWN) for letter in word), _EOS])
-        crossed = self._keys("decoder.cross", memory)  # [N, D] twice
-        keys = values = np.zeros((0, memory.shape[1]), np.float32)
+        side, limit = self._decoder, len(self._decoder.positions) - _POSITION_OFFSET
+        crossed = side.keys("cross", memory)  # [N, D] twice
+        keys, values = np.empty((2, limit, memory.shape[1]), np.float32)
         token, said = _BOS, []
-        for at in range(self._limit - 1):
-            x = self._embed("decoder", [token], at)  # [1, D]
-            key, value = self._keys("decoder.self", x)
-            keys, values = np.concatenate([keys, key]), np.concatenate([values, value])
-            x = self._norm("decoder.self.norm", x + self._attend("decoder.self", x, keys, values))
-            x = self._norm("decoder.cross.norm", x + self._attend("decoder.cross", x, *crossed))
-            x = self._feed_forward("decoder", x)
-            token = int((x[0] @ self._w["embedding"].T + self._w["logit_bias"]).argmax())
+        for at in range(limit - 1):
+            x = side.embed(self._embedding[token : token + 1], at)  # [1, D]
+            keys[at], values[at] = side.keys("self", x)
+            x = side.attend("self", x, keys[: at + 1], values[: at + 1])
+            x = side.feed_forward(side.attend("cross", x, *crossed))
+            token = int((x[0] @ self._logits[0] + self._logits[1]).argmax())
             if token == _EOS:
                 break
             said.append(self._phonemes[token] if _FIRST_LETTER <= token < len(self._phonemes) else "")
         return "".join(said)
 
     def _encode(self, ids: list[int]) -> np.ndarray:
-        x = self._embed("encoder", ids, 0)  # [N, D]
-        x = self._norm("encoder.self.norm", x + self._attend("encoder.self", x, *self._keys("encoder.self", x)))
-        return self._feed_forward("encoder", x)
+        side = self._encoder
+        x = side.embed(self._embedding[ids], 0)  # [N, D]
+        return side.feed_forward(side.attend("self", x, *side.keys("self", x)))
 
-    def _embed(self, side: str, ids: list[int], at: int) -> np.ndarray:
-        first = _POSITION_OFFSET + at
-        x = self._w["embedding"][ids] + self._w[f"{side}.positions"][first : first + len(ids)]
-        return self._norm(f"{side}.embedding.norm", x)
 
-    def _keys(self, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._linear(f"{name}.k", x), self._linear(f"{name}.v", x)
+class _Side:
+    """One layer of the encoder or of the decoder: post-norm blocks, one head."""
 
-    def _attend(self, name: str, x: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def __init__(self, w: dict[str, np.ndarray], side: str, attentions: tuple[str, ...]) -> None:
         import numpy as np
 
-        scores = self._linear(f"{name}.q", x) @ keys.T * self._scale  # [M, N]
+        def linear(name: str) -> Linear:
+            return np.ascontiguousarray(w[f"{side}.{name}.weight"].T), w[f"{side}.{name}.bias"]
+
+        def norm(name: str) -> Linear:
+            return w[f"{side}.{name}.norm.weight"], w[f"{side}.{name}.norm.bias"]
+
+        self.positions = w[f"{side}.positions"]
+        self._linears = {f"{name}.{part}": linear(f"{name}.{part}") for name in attentions for part in ("q", "out")}
+        for name in attentions:  # keys and values in one product
+            (key, key_bias), (value, value_bias) = linear(f"{name}.k"), linear(f"{name}.v")
+            self._linears[f"{name}.kv"] = np.hstack((key, value)), np.hstack((key_bias, value_bias))
+        self._fc1, self._fc2 = linear("fc1"), linear("fc2")
+        self._norms = {name: norm(name) for name in ("embedding", *attentions, "final")}
+        self._size = self.positions.shape[1]
+
+    def embed(self, rows: np.ndarray, at: int) -> np.ndarray:
+        first = _POSITION_OFFSET + at
+        return self._norm("embedding", rows + self.positions[first : first + len(rows)])
+
+    def keys(self, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        both = self._apply(f"{name}.kv", x)
+        return both[:, : self._size], both[:, self._size :]
+
+    def attend(self, name: str, x: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """x plus what it attends to, normed."""
+        import numpy as np
+
+        scores = self._apply(f"{name}.q", x) @ keys.T * self._size**-0.5  # [M, N]
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return self._linear(f"{name}.out", weights / weights.sum(axis=1, keepdims=True) @ values)
+        mixed = weights @ values / weights.sum(axis=1, keepdims=True)
+        return self._norm(name, x + self._apply(f"{name}.out", mixed))
 
-    def _feed_forward(self, side: str, x: np.ndarray) -> np.ndarray:
-        inner = _gelu(self._linear(f"{side}.fc1", x))
-        return self._norm(f"{side}.final.norm", x + self._linear(f"{side}.fc2", inner))
+    def feed_forward(self, x: np.ndarray) -> np.ndarray:
+        import numpy as np
 
-    def _linear(self, name: str, x: np.ndarray) -> np.ndarray:
-        return x @ self._w[f"{name}.weight"].T + self._w[f"{name}.bias"]
+        inner: np.ndarray = x @ self._fc1[0] + self._fc1[1]
+        # x Φ(x) with Φ by the tanh form: its error, 5e-4, is far below the gaps between letters.
+        inner *= 0.5 + 0.5 * np.tanh(inner * (0.7978845608 + 0.0356774081 * inner * inner))
+        return self._norm("final", x + inner @ self._fc2[0] + self._fc2[1])
+
+    def _apply(self, name: str, x: np.ndarray) -> np.ndarray:
+        weight, bias = self._linears[name]
+        product: np.ndarray = x @ weight
+        return product + bias
 
     def _norm(self, name: str, x: np.ndarray) -> np.ndarray:
         import numpy as np
 
-        centred = x - x.mean(axis=1, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=1, keepdims=True) + _EPS)
-        return centred / spread * self._w[f"{name}.weight"] + self._w[f"{name}.bias"]
-
-
-def _gelu(x: Any) -> Any:
-    """x Φ(x) with Φ by the tanh form: its error, 5e-4, is far below the gaps between letters."""
-    import numpy as np
-
-    return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+        centred: np.ndarray = x - x.sum(axis=1, keepdims=True) / self._size
+        variance = np.einsum("nd,nd->n", centred, centred)[:, None] / self._size
+        weight, bias = self._norms[name]
+        normed: np.ndarray = centred / np.sqrt(variance + _EPS) * weight + bias
+        return normed
 
 
 _R_COLOURED = (("ɜɹ", "ɜːɹ"), ("ɑɹ", "ɑːɹ"), ("ɔɹ", "ɔːɹ"), ("ɪɹ", "ɪəɹ"), ("ɛɹ", "ɛːɹ"), ("ʊɹ", "ʊəɹ"))

@@ -95,7 +95,7 @@ class Tagger:
             data = np.memmap(path, dtype=np.uint8, mode="r")
         except (OSError, ValueError) as error:
             raise CheckpointError(f"tagger {path.name}: cannot be mapped ({error})") from error
-        magic, rows, columns = HEADER.unpack_from(data) if len(data) >= HEADER.size else (b"", 0, 0)
+        magic, rows, columns = HEADER.unpack(data[: HEADER.size].tobytes()) if len(data) >= HEADER.size else (b"", 0, 0)
         if magic != MAGIC or columns != len(TAGS) or len(data) != HEADER.size + rows * columns:
             raise CheckpointError(f"tagger {path.name}: not a sonant tagger of {len(TAGS)} tags")
         self._weights = data[HEADER.size :].view(np.int8).reshape(rows, columns)

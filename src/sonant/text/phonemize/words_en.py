@@ -76,8 +76,10 @@ class Words:
             return self._look_up(word, tag, level, ahead)
         if word.endswith("s'") and self._is_known(word[:-2] + "'s"):
             return self._look_up(word[:-2] + "'s", tag, level, ahead)
-        if word.endswith("'") and self._is_known(word[:-1]):
-            return self._look_up(word[:-1], tag, level, ahead)
+        if word.endswith("'") and len(word) > 1:
+            word = word[:-1]
+            if self._is_known(word):
+                return self._look_up(word, tag, level, ahead)
         return self._ending(word, tag, level, ahead)
 
     def _is_only_capitalised(self, word: str, lower: str, tag: str | None) -> bool:
