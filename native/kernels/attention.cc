@@ -188,7 +188,7 @@ void use_states(const Call& call, const Context& context, Attention& a) {
   if (!k || !v) return;
   const Tensor new_k = a.k, new_v = a.v;
   a.k = *k, a.v = *v;
-  a.slots = call.in[3].i32();
+  a.slots = slots_of(call.in[3], *k, "attention");
   a.position = call.in[4].i32();
   for (int64_t b = 0; b < a.batch; ++b) {
     if (a.position[b] >= 0 && a.keys(b) <= k->dim[1]) continue;

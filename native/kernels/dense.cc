@@ -70,7 +70,7 @@ Dense convolution(const Call& call, const Context& context, int64_t groups, int6
   d.kernel = w.dim[1];
   d.groups = groups;
   d.state = state_of(context, state);
-  d.slots = d.state ? call.in[3].i32() : nullptr;
+  d.slots = d.state ? slots_of(call.in[3], *d.state, "a convolution") : nullptr;
   const int n_pro = static_cast<int>(call.integer(first_fused + 2)), n_fused = call.n_in > 4 ? call.n_in - 4 : 0;
   d.prologue = decode(call, call.integer(first_fused), call.in + 4, n_pro, x.dim, x.rank);
   d.epilogue = decode(call, call.integer(first_fused + 1), call.in + 4 + n_pro, n_fused - n_pro, out.dim, out.rank);

@@ -14,4 +14,17 @@ inline const Tensor* state_of(const Context& context, int64_t index) {
   return index < 0 ? nullptr : context.states + index;
 }
 
+// The slots that `rows` names, once each of them is known to be a row of the state.
+inline const int32_t* slots_of(const Tensor& rows, const Tensor& state, const char* op) {
+  if (rows.data == nullptr) refuse("%s: a state without rows", op);
+  const int64_t n = rows.elements();
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t slot = rows.i32()[i];
+    if (slot < 0 || slot >= state.dim[0]) {
+      refuse("%s: row %d is not one of the %lld rows of its state", op, slot, static_cast<long long>(state.dim[0]));
+    }
+  }
+  return rows.i32();
+}
+
 }  // namespace sonant::SONANT_ISA
