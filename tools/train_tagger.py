@@ -29,6 +29,7 @@ from sonant.text.phonemize.tagger_en import (
 )
 
 Sentence = tuple[list[str], list[str]]
+RARE = 3  # a feature seen less often than this says nothing about other texts
 ENDS = frozenset((".", "?", "!"))
 CLOSERS = frozenset(("”", '"', "'", ")"))
 
@@ -64,8 +65,9 @@ class Trainer:
         self.summed = np.zeros((rows, len(TAGS)), np.float64)
         self.step = 1
 
-    def learn(self, words: list[str], gold: list[str], written: np.ndarray) -> int:
-        """One paragraph; returns the number of mistakes."""
+    def learn(self, words: list[str], gold: list[str], written: np.ndarray, common: list[list[int]]) -> int:
+        """One sentence; returns the number of mistakes. Rare features are summed but not learned: they only learn
+        this sentence by heart."""
         mistakes, tag1, tag2 = 0, "^", "^"
         for i, word in enumerate(words):
             tag = gold[i]
@@ -76,9 +78,10 @@ class Trainer:
                 guess, right = int(self.weights[rows].sum(axis=0).argmax()), TAGS.index(tag)
                 if guess != right:
                     mistakes += 1
+                    learned = [*common[i], *history]
                     for column, change in ((right, 1), (guess, -1)):
-                        self.weights[rows, column] += change
-                        self.summed[rows, column] += change * self.step
+                        self.weights[learned, column] += change
+                        self.summed[learned, column] += change * self.step
                     tag = TAGS[guess]
                 self.step += 1
             tag1, tag2 = tag, tag1
@@ -101,14 +104,25 @@ def main() -> None:
     train = [item for i, paragraph in enumerate(paragraphs) if i % every for item in paragraph]
     test = [item for i, paragraph in enumerate(paragraphs) if i % every == 0 for item in paragraph]
     trainer = Trainer(1 << options.bits)
-    hashed = [np.array(written_features(words), np.uint32) & trainer.mask for words, _ in train]
+    features = [np.array(written_features(words), np.uint32) for words, _ in train]
+    values, counts = np.unique(np.concatenate(features).ravel(), return_counts=True)
+    rare = values[counts < RARE]
+    hashed = [rows & trainer.mask for rows in features]
+    common = [keep_common(rows, rare, trainer.mask) for rows in features]
     order = list(range(len(train)))
     for epoch in range(options.epochs):
         random.Random(epoch).shuffle(order)
-        mistakes = sum(trainer.learn(*train[i], hashed[i]) for i in order)
+        mistakes = sum(trainer.learn(*train[i], hashed[i], common[i]) for i in order)
         print(f"epoch {epoch}: {mistakes} mistakes", flush=True)  # noqa: T201 - a command's report
         save(trainer.average(), options.out)
     report(Tagger(options.out), test)
+
+
+def keep_common(rows: np.ndarray, rare: np.ndarray, mask: int) -> list[list[int]]:
+    """Of each token's features [N, K] those that are not in the sorted `rare`, as table rows."""
+    at = np.minimum(np.searchsorted(rare, rows), len(rare) - 1)
+    kept = rare[at] != rows
+    return [(row[keep] & mask).tolist() for row, keep in zip(rows, kept, strict=True)]
 
 
 def save(average: np.ndarray, path: Path) -> None:

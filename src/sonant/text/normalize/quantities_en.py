@@ -22,7 +22,10 @@ _QUANTITY = re.compile(
     rf"(?P<sign>[-–+±~≈]?)(?P<currency>{_CURRENCY})?(?P<inner>[-–]?)(?P<number>{_NUMBER})"
     rf"(?:(?P<dash>[-–—])(?:{_CURRENCY})?(?P<second>{_NUMBER}))?(?P<suffix>\D*)$"
 )
-_TIME = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d))?([ap]\.?m\.?)?$", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?(?P<half>[ap]\.?m\.?)?$", re.IGNORECASE
+)
+_RANGE_DASH = re.compile("[-–—]")
 _FRACTION = re.compile(r"(\d{1,3})/(\d{1,3})$")
 _MIXED = re.compile(rf"(\d*)([{''.join(FRACTIONS)}])(\D*)$")
 _VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$", re.IGNORECASE)
@@ -76,20 +79,30 @@ def plain_number(number: str) -> str:
 
 
 def _clock(line: list[Written], i: int) -> Bodies | None:
-    match = _TIME.match(line[i].core)
-    if not match or int(match[1]) > 24:
+    """5:03, 9:30PM, 10:30-11:45."""
+    sides = _RANGE_DASH.split(line[i].core)
+    matches = [match for side in sides if (match := _TIME.match(side)) and int(match["hour"]) <= 24]
+    is_clock = any(match["minute"] or match["half"] for match in matches)
+    if len(matches) != len(sides) or not is_clock or len(sides) > 2:
         return None
-    hour, minute, second, half = match.groups()
     following = line[i + 1].lower if i + 1 < len(line) and not line[i].tail else ""
+    body: list[Token] = []
+    for match in matches:
+        body += [Token("to", line[i].index, SAID)] if body else []
+        body += say(line[i], _time_words(match, following)) + _half(line[i], match["half"])
+    return [body]
+
+
+def _time_words(match: re.Match[str], following: str) -> str:
+    hour, minute, second = match["hour"], match["minute"], match["second"]
     said = [numbers.cardinal(hour)]
-    if minute != "00":
+    if minute and minute != "00":
         said.append(f"oh {numbers.cardinal(minute)}" if minute[0] == "0" else numbers.cardinal(minute))
-    elif not half and not second and following not in ("am", "pm", "a.m", "p.m", "o'clock"):
+    elif minute and not match["half"] and not second and following not in ("am", "pm", "a.m", "p.m", "o'clock"):
         said.append("o'clock" if 0 < int(hour) <= 12 else "hundred")
     if second:
         said.append(f"and {numbers.cardinal(second)} seconds")
-    body = say(line[i], " ".join(said))
-    return [[*body, *_half(line[i], half)]]
+    return " ".join(said)
 
 
 def _half(written: Written, half: str | None) -> list[Token]:
@@ -143,7 +156,9 @@ def _zip_code(line: list[Written], i: int) -> Bodies | None:
 
 
 def _phone(line: list[Written], i: int) -> Bodies | None:
-    if not _PHONE.match(line[i].core):
+    after = line[i + 1].core if i + 1 < len(line) else ""
+    is_area = line[i].lead.endswith("(") and line[i].tail == ")" and len(line[i].core) == 3
+    if not (_PHONE.match(line[i].core) or (is_area and _PHONE.match(after))):
         return None
     body: list[Token] = []
     for group in re.findall(r"\d+", line[i].core):

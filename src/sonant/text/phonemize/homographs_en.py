@@ -63,8 +63,9 @@ def settle(words: Sequence[str], tags: list[str]) -> dict[int, str]:
 
 def _takes_an_object(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
     """They use an API: a noun cannot stand between a subject and an article."""
-    before = tags[i - 1] if i else ""
-    return before in ("NNP", "PRP", "MD", "TO") and i + 1 < len(words) and words[i + 1] in _OBJECTS
+    if not i or i + 1 == len(words) or words[i + 1] not in _OBJECTS:
+        return False
+    return tags[i - 1] in ("NNP", "PRP", "MD", "TO") or words[i - 1].isupper()
 
 
 def _two_before(words: Sequence[str], i: int) -> str:
