@@ -213,14 +213,11 @@ def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: Kokoro
             x = ops.pad(x, 1, 1, 0, "reflect")
         x = ops.add(x, source)
         first = len(vocoder.resblock_kernel_sizes) * i
-        branches = [
-            adain_resblock1(s / "resblocks" / (first + j), x, style, k, d)
-            for j, (k, d) in enumerate(zip(vocoder.resblock_kernel_sizes, vocoder.resblock_dilation_sizes, strict=True))
-        ]
-        x = branches[0]
-        for branch in branches[1:]:
-            x = ops.add(branch, x)
-        x = ops.mul(x, 1 / len(branches))
+        branches = list(zip(vocoder.resblock_kernel_sizes, vocoder.resblock_dilation_sizes, strict=True))
+        total = adain_resblock1(s / "resblocks" / first, x, style, *branches[0])
+        for j, (k, dilations) in enumerate(branches[1:], first + 1):  # added one by one, so that two are held at most
+            total = ops.add(adain_resblock1(s / "resblocks" / j, x, style, k, dilations), total)
+        x = ops.mul(total, 1 / len(branches))
     x = conv1d(s / "conv_post", ops.leaky_relu(x, 0.01), vocoder.gen_istft_n_fft + 2, 7, padding=3)
     bins = vocoder.gen_istft_n_fft // 2 + 1
     magnitude, phase = ops.exp(ops.slice(x, 2, 0, bins)), ops.sin(ops.slice(x, 2, bins, 2 * bins))

@@ -76,15 +76,22 @@ class _Graph:
 
     # --- chain + chain ---
     def join_chains(self) -> None:
+        """Two chains that could each end a dense op stay two: joined, one of the dense results would have to wait."""
         for i in sorted(self.chains):
             out = self._node(i).outputs[0]
-            for value in _values(self.chains[i]):
-                j = self._sole_maker(value)
-                if j in self.chains and _equal_shape(value, out):
-                    assert j is not None
+            made = [(self._sole_maker(v), v) for v in _values(self.chains[i]) if _equal_shape(v, out)]
+            joinable = [(j, v) for j, v in made if j is not None and j in self.chains]
+            for j, value in sorted(joinable, key=lambda item: -item[0]):
+                if not self._hosts(self.chains[i], out) or not self._hosts(self.chains[j], out):
                     self.chains[i] = _splice(self.chains[j], value, self.chains[i])
                     del self.chains[j]
                     self.order[j] = None
+
+    def _hosts(self, chain: _Chain, out: Value) -> list[tuple[int, Value]]:
+        """The dense nodes that could take `chain` as their epilogue, each with the value it makes."""
+        made = [(self._sole_maker(v), v) for v in _values(chain) if _equal_shape(v, out)]
+        return [(j, v) for j, v in made if j is not None and self.order[j] is not None
+                and self._node(j).op in DENSE_FUSED_AT and not self._node(j).attrs["epilogue"]]
 
     # --- chain -> dense ---
     def fold_prologues(self) -> None:
@@ -115,10 +122,7 @@ class _Graph:
     def fold_epilogues(self) -> None:
         for i in sorted(self.chains):
             out = self._node(i).outputs[0]
-            hosts = [(self._sole_maker(v), v) for v in _values(self.chains[i]) if _equal_shape(v, out)]
-            found = [(j, v) for j, v in hosts if j is not None and self.order[j] is not None
-                     and self._node(j).op in DENSE_FUSED_AT and not self._node(j).attrs["epilogue"]
-                     and self._may_move(j, i)]
+            found = [(j, v) for j, v in self._hosts(self.chains[i], out) if self._may_move(j, i)]
             if not found:
                 continue
             j, subject = max(found, key=lambda item: item[0])  # the latest: the other operands exist by then
