@@ -1,8 +1,6 @@
 // softmax(q k^T * scale) v. Scores have keys across lanes, in blocks from absolute position 0; values have
 // channels across lanes, keys in order. A hidden key adds an exact zero to sums, so a query's bits do not depend on the
 // other queries, the batch, chunking, or how many keys lie beyond those it sees.
-#include <stdexcept>
-#include <string>
 
 #include "dense.h"
 #include "state.h"
@@ -192,8 +190,8 @@ void use_states(const Call& call, const Context& context, Attention& a) {
   a.position = call.in[4].i32();
   for (int64_t b = 0; b < a.batch; ++b) {
     if (a.position[b] >= 0 && a.keys(b) <= k->dim[1]) continue;
-    throw std::runtime_error("attention: position " + std::to_string(a.keys(b)) + " is past the capacity " +
-                             std::to_string(k->dim[1]) + " of its state");
+    refuse("attention: positions %d..%lld are not all within the capacity %lld of its state", a.position[b],
+           static_cast<long long>(a.keys(b) - 1), static_cast<long long>(k->dim[1]));
   }
   const int64_t channels = a.kv_heads * a.size, n = a.queries * channels;
   for (int64_t b = 0; b < a.batch; ++b) {

@@ -275,6 +275,9 @@ void state_write(const Call& call, Context& context) {
   need(value.elements() == n * row || value.elements() == row, "state_write: a value of another shape");
   const int64_t step = value.elements() == n * row ? row : 0;
   for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      if (rows.i32()[j] == rows.i32()[i]) refuse("state_write: row %d is named twice", rows.i32()[i]);
+    }
     std::memcpy(words(state) + rows.i32()[i] * row, words(value) + i * step, static_cast<size_t>(row) * 4);
   }
 }

@@ -14,7 +14,8 @@ inline const Tensor* state_of(const Context& context, int64_t index) {
   return index < 0 ? nullptr : context.states + index;
 }
 
-// The slots that `rows` names, once each of them is known to be a row of the state.
+// The slots that `rows` names, once each is known to be a row of the state, and none to be named twice: all of them are
+// written to.
 inline const int32_t* slots_of(const Tensor& rows, const Tensor& state, const char* op) {
   if (rows.data == nullptr) refuse("%s: a state without rows", op);
   const int64_t n = rows.elements();
@@ -22,6 +23,9 @@ inline const int32_t* slots_of(const Tensor& rows, const Tensor& state, const ch
     const int32_t slot = rows.i32()[i];
     if (slot < 0 || slot >= state.dim[0]) {
       refuse("%s: row %d is not one of the %lld rows of its state", op, slot, static_cast<long long>(state.dim[0]));
+    }
+    for (int64_t j = 0; j < i; ++j) {
+      if (rows.i32()[j] == slot) refuse("%s: row %d is named twice", op, slot);
     }
   }
   return rows.i32();

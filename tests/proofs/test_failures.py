@@ -88,6 +88,20 @@ def test_rows_that_do_not_exist(backends: dict[str, Backend], op: str, rows: lis
             np.testing.assert_array_equal(found, wanted, err_msg=name)
 
 
+@pytest.mark.parametrize("op", [op for op in STATEFUL if op != "state_read"])
+def test_a_row_that_two_streams_claim(backends: dict[str, Backend], op: str) -> None:
+    for backend in backends.values():
+        executable = load(backend, STATEFUL[op])
+        with pytest.raises(BackendError, match=r"row .*is named twice"):
+            executable.run(given([1, 0, 1]), states=executable.create_states(ROWS))
+
+
+def test_a_row_may_be_read_twice(backends: dict[str, Backend]) -> None:
+    for backend in backends.values():
+        executable = load(backend, _state_read)
+        executable.run(given([1, 1]), states=executable.create_states(ROWS))
+
+
 @pytest.mark.parametrize(("position", "t"), [
     ([0, CAPACITY], 1), ([0, CAPACITY - 1], 2), ([0, 0], CAPACITY + 1), ([-1, 0], 1), ([0, 2**31 - 1], 1),
     ([-(2**31), 0], 1), ([2**31 - 1, 0], 3),

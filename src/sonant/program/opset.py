@@ -163,7 +163,7 @@ _op("sample(logits, temperature, top_k, top_p, seed, frame)", shapes.sample,
 
 # --- state and loops --------------------------------------------------------------------------------------------------
 _op("state_read(rows)", shapes.state_read, "the values of a state for the slots rows[B]", state=REQUIRED_STR)
-_op("state_write(rows, value)", shapes.state_write, "set a state for the slots rows[B]", state=REQUIRED_STR, effect=True)
+_op("state_write(rows, value)", shapes.state_write, "set a state for the slots rows[B], each named once", state=REQUIRED_STR, effect=True)
 _op("loop(operands*)", shapes.loop,
     "run `body` up to `trips` times. operands: n_carry initial carries, then invariants. The body's inputs are the "
     "carries, the invariants and `step` (i32 [1]); its outputs the next carries, a done flag if has_done (stops when all "

@@ -54,15 +54,17 @@ def linear(a: Attrs, x: Array, w: Array, bias: Array | None = None, *fused: Arra
     return _epilogue(_prologue(x, fused, a) @ w.T, bias, fused, a)
 
 
-def _check_rows(rows: Array, states: ArrayStates) -> None:
+def _check_rows(op: str, rows: Array, states: ArrayStates, *, written: bool = True) -> None:
     if rows.size and (rows.min() < 0 or rows.max() >= states.n_rows):
-        raise BackendError(f"rows {rows.tolist()} are not all among the {states.n_rows} rows of the states")
+        raise BackendError(f"{op}: rows {rows.tolist()} are not all among the {states.n_rows} rows of the states")
+    if written and len(np.unique(rows)) < len(rows):
+        raise BackendError(f"{op}: a row of {rows.tolist()} is named twice")
 
 
 def _context(states: ArrayStates, a: Attrs, rows: Array, x: Array) -> Array:
     """x with the slots' left rows before it; the last rows go back to the slots."""
     state = states.arrays[a["state"]]
-    _check_rows(rows, states)
+    _check_rows("a convolution", rows, states)
     joined = np.concatenate([state[rows].astype(x.dtype), x], axis=1)
     state[rows] = joined[:, joined.shape[1] - state.shape[1]:]
     return joined
@@ -136,7 +138,7 @@ def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array,  # no
               rows: Array | None = None, position: Array | None = None) -> Result:
     out = np.zeros_like(q)
     if rows is not None:
-        _check_rows(rows, states)
+        _check_rows("attention", rows, states)
     for b in range(len(q)):
         start, keys, values = 0, k[b], v[b]
         if a["state_k"]:
@@ -341,12 +343,12 @@ def _sample_row(logits: Array, temperature: float, top_k: int, top_p: float, uni
 # --- state ------------------------------------------------------------------------------------------------------------
 @_stateful
 def state_read(states: ArrayStates, a: Attrs, rows: Array) -> Result:
-    _check_rows(rows, states)
+    _check_rows("state_read", rows, states, written=False)
     return (states.arrays[a["state"]][rows],)
 
 
 @_stateful
 def state_write(states: ArrayStates, a: Attrs, rows: Array, value: Array) -> Result:
-    _check_rows(rows, states)
+    _check_rows("state_write", rows, states)
     states.arrays[a["state"]][rows] = value
     return ()
