@@ -115,8 +115,8 @@ def title(line: list[Written], i: int) -> Bodies | None:
     if written.core == "St" and dotted:
         is_saint = after and after.is_capital and (written.lead or not _is_name_before(line, i))
         said = ("saint" if is_saint else "street", "")
-    elif key in tables.ABBREVIATIONS and (dotted or written.lower in tables.WITHOUT_DOT):
-        if key in tables.NEED_CAPITAL and not (written.is_capital and after and _is_capital_or_number(after)):
+    elif key in tables.ABBREVIATIONS and (dotted or _goes_without_dot(written)):
+        if not _is_in_place(key, written, after):
             return None
         said = tables.ABBREVIATIONS[key]
     else:
@@ -131,8 +131,20 @@ def _is_name_before(line: list[Written], i: int) -> bool:
     return i > 0 and line[i - 1].is_capital and not line[i - 1].tail and line[i - 1].lower not in ("the", "in", "at")
 
 
-def _is_capital_or_number(written: Written) -> bool:
-    return written.is_capital or written.core[:1].isdecimal()
+def _goes_without_dot(written: Written) -> bool:
+    return written.lower in tables.WITHOUT_DOT and not (written.core.isupper() and written.core != "VS")
+
+
+def _is_in_place(key: str, written: Written, after: Written | None) -> bool:
+    """Whether the words around allow the abbreviation: "Rep. Smith", "fig. 3", "in Jan."."""
+    following = after.core[:1] if after else ""
+    if key == "al.":
+        return written.core == "al"
+    if key in tables.NUMBER_LABELS:
+        return following.isdecimal() or (following.isupper() and written.is_capital and key != "p.")
+    if key in tables.NEED_CAPITAL:
+        return written.is_capital and (following.isupper() or following.isdecimal() or key in ("co.", "inc.", "corp."))
+    return written.is_capital or key not in tables.OWN_CAPITAL
 
 
 def roman(line: list[Written], i: int) -> Bodies | None:

@@ -18,11 +18,12 @@ ABBREVIATIONS = {
     "rep.": ("representative", ""), "pres.": ("president", ""), "hon.": ("honorable", ""),
     "messrs.": ("messrs", ""), "mt.": ("mount", ""), "ft.": ("fort", ""), "ave.": ("avenue", ""),
     "blvd.": ("boulevard", ""), "rd.": ("road", ""), "hwy.": ("highway", ""), "apt.": ("apartment", ""),
-    "dept.": ("department", ""), "univ.": ("university", ""), "inc.": ("incorporated", ""),
-    "ltd.": ("limited", ""), "corp.": ("corporation", ""), "co.": ("company", ""), "bros.": ("brothers", ""),
+    "dept.": ("department", ""), "univ.": ("university", ""), "inc.": ("inc", ""),
+    "ltd.": ("limited", ""), "corp.": ("corp", ""), "co.": ("company", ""), "bros.": ("brothers", ""),
     "vs.": ("versus", ""), "approx.": ("approximately", ""), "est.": ("established", ""), "vol.": ("volume", ""),
     "fig.": ("figure", ""), "figs.": ("figures", ""), "ch.": ("chapter", ""), "pp.": ("pages", ""),
-    "sec.": ("section", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
+    "sec.": ("section", ""), "p.": ("page", ""), "eq.": ("equation", ""), "para.": ("paragraph", ""),
+    "art.": ("article", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
     "min.": ("minimum", ""), "max.": ("maximum", ""), "jan.": ("January", ""), "feb.": ("February", ""),
     "mar.": ("March", ""), "apr.": ("April", ""), "jun.": ("June", ""), "jul.": ("July", ""),
     "aug.": ("August", ""), "sep.": ("September", ""), "sept.": ("September", ""), "oct.": ("October", ""),
@@ -32,9 +33,12 @@ ABBREVIATIONS = {
 }  # fmt: skip
 # These need a capital letter (or a number) around them: "Rep. Smith", but "one more rep."
 NEED_CAPITAL = word_set(
-    "gen. col. rep. sen. hon. ft. mt. maj. gov. pres. rev. rd. inc. co. est. mar. jun. sec. ed. min. max. wed. mon. "
-    "fri. dec. nov. oct. sep. jan. aug. apr. jul. feb. ch. fig. vol. al. ca."
+    "gen. col. rep. sen. hon. ft. mt. maj. gov. pres. rev. rd. inc. co. corp. est. mar. ed. min. max. ca."
 )
+# These need a capital of their own: "in Jan.", but "a jan."
+OWN_CAPITAL = word_set("jan. feb. apr. jun. jul. aug. sep. oct. nov. dec. mon. tue. wed. thu. fri.")
+# These name the number behind them.
+NUMBER_LABELS = word_set("fig. figs. vol. ch. sec. p. pp. eq. para. art.")
 # Read the same way without the dot.
 WITHOUT_DOT = word_set("mr mrs ms dr jr sr prof vs messrs etc")
 # Dotted words after which a sentence goes on.
