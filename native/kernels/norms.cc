@@ -50,7 +50,8 @@ void normalise_row(const float* x, const float* weight, const float* bias, int64
 // first rows, so that little is lost when the squares of the sums are taken off), then merged in f64, in order: first
 // within a section of kSection blocks, then the sections. The cuts depend on the length only.
 constexpr int64_t kBlock = 128, kSection = 8, kPivotRows = 8;
-constexpr int kStrip = 4;  // vectors of channels that are summed at once
+// Vectors of channels that are summed at once: their sums, squares and pivots stay in registers.
+constexpr int kStrip = SONANT_ISA_ID >= SONANT_ID_avx512 ? 8 : 4;
 
 struct Moments {
   double mean = 0, squares = 0;  // squares of the distances from the mean
@@ -89,18 +90,12 @@ void block_sums(const float* x, int64_t stride, int64_t rows, int64_t last, floa
   }
 }
 
-void strip_sums(int vectors, const float* x, int64_t stride, int64_t rows, int64_t last,
-                float (*out)[kStrip * kWidth]) {
-  switch (vectors) {
-    case 1:
-      return block_sums<1>(x, stride, rows, last, out[0], out[1], out[2]);
-    case 2:
-      return block_sums<2>(x, stride, rows, last, out[0], out[1], out[2]);
-    case 3:
-      return block_sums<3>(x, stride, rows, last, out[0], out[1], out[2]);
-    default:
-      return block_sums<4>(x, stride, rows, last, out[0], out[1], out[2]);
+template <int vectors = kStrip>
+void strip_sums(int wanted, const float* x, int64_t stride, int64_t rows, int64_t last, float (*out)[kStrip * kWidth]) {
+  if constexpr (vectors > 1) {
+    if (wanted < vectors) return strip_sums<vectors - 1>(wanted, x, stride, rows, last, out);
   }
+  block_sums<vectors>(x, stride, rows, last, out[0], out[1], out[2]);
 }
 
 // The moments of `rows` rows of all channels.
