@@ -229,6 +229,11 @@ void* Pool::acquire(size_t bytes) {
     if (i->bytes >= bytes && (best == idle_.end() || i->bytes < best->bytes)) best = i;
   }
   if (best == idle_.end()) {
+    // All idle ones are too small: one of them makes room, or a run of growing sizes would keep them all.
+    if (!idle_.empty()) {
+      free_aligned(idle_.back().data);
+      idle_.pop_back();
+    }
     const Workspace fresh{allocate_aligned(bytes), bytes};
     busy_.push_back(fresh);
     return fresh.data;

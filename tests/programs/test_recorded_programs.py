@@ -1,4 +1,4 @@
-"""The text forms of each family's Programs, recorded and reviewed like code: what changes here changes what is computed.
+"""The text forms of each family's Programs, recorded and reviewed like code: a change here changes what is computed.
 
 When a change is meant, record them anew and read the difference before you commit it:
 
@@ -28,7 +28,8 @@ HERE = Path(__file__).parent
 
 
 def _kokoro_config() -> KokoroConfig:
-    return KokoroConfig.from_json(json.loads((resources.files(kokoro.__package__) / "data" / "config.json").read_text("utf-8")))
+    config = resources.files("sonant.families.kokoro") / "data" / "config.json"
+    return KokoroConfig.from_json(json.loads(config.read_text(encoding="utf-8")))
 
 
 PROGRAMS: dict[str, Callable[[], Program]] = {
@@ -49,7 +50,8 @@ def test_the_program_is_the_recorded_one(name: str) -> None:
     path = HERE / f"{name}.txt"
     if os.environ.get("SONANT_RECORD"):
         path.write_text(text, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == text, f"{name} is not the recorded Program; see the docstring of {Path(__file__).name}"
+    recorded = path.read_text(encoding="utf-8")
+    assert recorded == text, f"{name} is not the recorded Program: see the docstring of {Path(__file__).name}"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

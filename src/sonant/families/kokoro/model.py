@@ -205,13 +205,10 @@ def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: Kokoro
     rates, c = vocoder.upsample_rates, vocoder.upsample_initial_channel
     for i, (rate, kernel) in enumerate(zip(rates, vocoder.upsample_kernel_sizes, strict=True)):
         c, last = c // 2, i + 1 == len(rates)
-        source = _source_branch(s, i, spectrum, style, c, rates)
-        x = conv_transpose1d(
-            s / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2
-        )
+        x = conv_transpose1d(s / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2)
         if last:
             x = ops.pad(x, 1, 1, 0, "reflect")
-        x = ops.add(x, source)
+        x = ops.add(x, _source_branch(s, i, spectrum, style, c, rates))
         first = len(vocoder.resblock_kernel_sizes) * i
         branches = list(zip(vocoder.resblock_kernel_sizes, vocoder.resblock_dilation_sizes, strict=True))
         total = adain_resblock1(s / "resblocks" / first, x, style, *branches[0])
