@@ -13,3 +13,13 @@ native: ## build the C++ module into src/sonant (incremental)
 	  cmake --build $(NATIVE_BUILD) --target _native; \
 	  for module in $(NATIVE_BUILD)/_native*.so; do \
 	    cp $$module src/sonant/native.so.tmp; mv src/sonant/native.so.tmp src/sonant/$$(basename $$module); done'
+
+.PHONY: test
+test: ## every test; skips say what is missing
+	PYTHONPATH=src $(PYTHON) -m pytest
+
+.PHONY: lint
+lint: ## ruff, mypy, clang-format
+	$(PYTHON) -m ruff check src tests tools benchmarks
+	$(PYTHON) -m mypy
+	clang-format --dry-run --Werror $$(git ls-files 'native/*.cc' 'native/*.h' | grep -v '\.gen\.h$$')
