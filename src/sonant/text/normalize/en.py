@@ -7,6 +7,7 @@ word; it may only drop the dot of an abbreviation.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 
 from sonant.text.normalize import numbers_en as numbers
@@ -22,7 +23,7 @@ _INITIALS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+$")
 _ROMAN = re.compile(r"(?:X{0,3})(?:IX|IV|V?I{0,3})$")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+$|[\w.+-]+@[\w-]+(?:\.[\w-]+)+$", re.IGNORECASE)
 _DOMAIN = re.compile(r"(?:[\w-]+\.)+([a-z]{2,4})(?:[/:?]\S*)?$", re.IGNORECASE)
-_PARTS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*'?|\d+|.", re.DOTALL)
+_PARTS = re.compile(r"[^\W\d_²³]+(?:[-'][^\W\d_²³]+)*'?|\d+|.", re.DOTALL)
 _PIECES = re.compile(r"'n'$|[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
 _SPELLED_BESIDE_AND = 3  # AT&T, R&D
 _DASHES = re.compile(r"--+|–")
@@ -201,6 +202,8 @@ def plain_word(line: list[Written], i: int) -> Bodies:
     core = _DASHES.sub("—", line[i].core)
     if core in ("a", "A") and line[i].tail.startswith(")"):  # a letter that numbers a list
         return [[Token(core, index, tag="NN")]]
+    if len(core) == 1 and (name := unicodedata.name(core, "")).startswith("GREEK"):
+        return [[Token(name.split(" WITH ")[0].split()[-1].lower(), index)]]
     if core[0] == "'" and core[1:].rstrip("'").isalpha():  # 'tis, 'em, 'n'
         return [word_tokens(core, index)]
     parts = _PARTS.findall(core)

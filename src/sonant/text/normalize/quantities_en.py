@@ -32,11 +32,11 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+){2,}$", re.IGNORECASE)
 _PHONE = re.compile(r"(?:\+?\d{1,3}[-.])?\(?\d{3}\)?[-.]?\d{3}[-.]\d{4}$|\d{3}-\d{4}$")
 _ORDINAL = re.compile(r"(\d[\d,]*)(st|nd|rd|th)(?:-(.*))?$", re.IGNORECASE)
 _DECADE = re.compile(r"'?(\d*)(\d0)'?s$")
-_PLURAL = re.compile(r"(\d+)'?s$")
+_PLURAL = re.compile(r"(\d[\d,]*)'?s$")
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})$")
 _SLASH_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})$")
 _CODE = re.compile(
-    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?![^\W\d_]))?|[^\W\d_]+(?:'[^\W\d_]+)*|.", re.DOTALL
+    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?|[^\W\d_²³]+(?:'[^\W\d_²³]+)*|.", re.DOTALL
 )
 _DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
 _SIGNS = {"-": "minus", "–": "minus", "+": "plus", "±": "plus or minus", "~": "about", "≈": "about"}
@@ -270,7 +270,9 @@ def _measure(line: list[Written], i: int, match: re.Match[str]) -> Bodies | None
         return None
     sign = match["sign"]
     said = f"{_SIGNS[sign]} " if sign else ""
-    said += plain_number(number) + (f" to {plain_number(second)}" if second else "")
+    # 5-10 is a range, 50-50 is not.
+    joint = " " if number == second else " to "
+    said += plain_number(number) + (joint + plain_number(second) if second else "")
     is_one = number == "1" and not second
     if suffix in tables.SCALES and suffix not in "mMtbB":
         return [say(written, f"{said} {tables.SCALES[suffix]}")]
@@ -319,11 +321,13 @@ def _code(written: Written) -> list[Token]:
     tokens: list[Token] = []
     parts = _CODE.findall(written.core)
     for at, part in enumerate(parts):
-        after = parts[at + 1] if at + 1 < len(parts) else ""
+        before, after = parts[at - 1] if at else "", parts[at + 1] if at + 1 < len(parts) else ""
         if part[0].isdecimal():
             tokens += say(written, _code_number(part, at, parts))
         elif part[0].isalpha():
             tokens.append(_code_word(part, written.index, bool(after or at)))
+        elif part == ":" and before.isdecimal() and after.isdecimal():
+            tokens.append(Token("to", written.index, SAID))
         elif part == "." and at and after:
             tokens.append(Token("dot" if after.isalpha() else "point", written.index, SAID))
         elif part in ",;:()[]—–" and after:
@@ -336,13 +340,18 @@ def _code(written: Written) -> list[Token]:
 def _code_number(part: str, at: int, parts: list[str]) -> str:
     if match := _ORDINAL.match(part):
         return numbers.ordinal(match[1].replace(",", ""))
+    # mid-1990s has a year in it, F-16s a name.
+    is_counted = not at or (at > 1 and parts[at - 1] == "-" and parts[at - 2].islower())
+    say_number = plain_number if is_counted else numbers.grouped
+    if part.endswith("s"):
+        return numbers.plural(say_number(part[:-1]))
     between = 0 < at < len(parts) - 1 and parts[at - 1][-1].isalpha() and parts[at + 1][0].isalpha()
     if part == "2" and between:
         return "to"
     if "." in part or "," in part:
         whole, _, fraction = part.replace(",", "").partition(".")
         return numbers.decimal(whole, fraction) if fraction else numbers.cardinal(whole)
-    return numbers.grouped(part) if at else plain_number(part)
+    return say_number(part)
 
 
 def _code_word(part: str, index: int, beside: bool) -> Token:

@@ -73,7 +73,7 @@ SCALE_WORDS = word_set("hundred thousand million billion trillion")
 UNITS = {
     "%": ("percent", "percent"), "‰": ("per mille", "per mille"),
     "km": ("kilometer", "kilometers"), "m": ("meter", "meters"), "cm": ("centimeter", "centimeters"),
-    "mm": ("millimeter", "millimeters"), "nm": ("nanometer", "nanometers"), "µm": ("micrometer", "micrometers"),
+    "mm": ("millimeter", "millimeters"), "nm": ("nanometer", "nanometers"), "μm": ("micrometer", "micrometers"),
     "mi": ("mile", "miles"), "ft": ("foot", "feet"), "in": ("inch", "inches"), "yd": ("yard", "yards"),
     "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"), "mg": ("milligram", "milligrams"),
     "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "oz": ("ounce", "ounces"),
