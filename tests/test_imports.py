@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     # A backend sees Programs and arrays, and its shaders as data.
     "backends": {"program", "shaders"},
     "shaders": set(),
-    # Joins them all; the doors see the engine, and beside it only where things are fetched from and how sound is written.
+    # Joins them all; the doors see the engine, and beside it only where things come from and how sound is written.
     "engine": {"program", "families", "text", "audio", "checkpoint", "hub", "backends"},
     "cli": {"engine", "audio", "hub", "server", "studio"},
     "server": {"engine", "audio", "hub"},
@@ -43,7 +43,7 @@ PUBLIC = {"", "engine", "hub"}
 """`sonant` itself: `from sonant import X` and what its __init__ gathers."""
 
 OWN = {"backends": 2, "families": 2}
-"""Rooms whose folders are strangers to each other, and how deep their names are: kokoro does not import another family."""
+"""Rooms whose folders are strangers to each other, and how deep their names are: no family imports another."""
 SHARED = {"backends.backend", "families.family"}
 """What the folders of such a room have in common."""
 

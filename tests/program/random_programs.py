@@ -34,7 +34,8 @@ class Recorder:
 
     def like(self, x: Value) -> Value:
         """A value that broadcasts into x: x's shape, one row of it, its channels, or x itself."""
-        fitting = [v for v in self.values if v.shape == x.shape or v.shape in ((x.shape[2],), (x.shape[0], 1, x.shape[2]))]
+        shapes = (x.shape, (x.shape[2],), (x.shape[0], 1, x.shape[2]))
+        fitting = [v for v in self.values if v.shape in shapes]
         return self.draw(st.sampled_from(fitting))
 
     def size(self, sizes: tuple[int, ...] = CHANNELS) -> int:
@@ -127,7 +128,8 @@ class Recorder:
     def _loop(self) -> list[Value]:
         """Two carries, an invariant, and a stacked value; the carries may come back crossed or unchanged."""
         x = self.pick()
-        carries, invariant = [x, self.draw(st.sampled_from([v for v in self.values if v.shape == x.shape]))], self.like(x)
+        other = self.draw(st.sampled_from([v for v in self.values if v.shape == x.shape]))
+        carries, invariant = [x, other], self.like(x)
         body = Program(f"{self.p.name}.body")
         inner = [body.input(name, v.shape, v.dtype) for name, v in zip("uvw", (*carries, invariant), strict=True)]
         step = body.input("step", (1,), "i32")

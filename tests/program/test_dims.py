@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +71,8 @@ def test_floor_division_normal_form(one: Dim, other: Dim) -> None:
 
 @pytest.mark.parametrize(("dim", "text"), [
     (T + 0, "T"), (2 * T + 1, "2*T+1"), (1 - T, "-T+1"), (T * F - 3, "F*T-3"), (-(T // 2), "-(T//2)"),
-    (F - T // 2, "F-(T//2)"), ((T + 1) // 2 * F, "((T+1)//2)*F"), (T // 2 + T, "T+T//2"), (Dim.of(0), "0"), (Dim.of(-4), "-4"),
+    (F - T // 2, "F-(T//2)"), ((T + 1) // 2 * F, "((T+1)//2)*F"), (T // 2 + T, "T+T//2"),
+    (Dim.of(0), "0"), (Dim.of(-4), "-4"),
 ])
 def test_text(dim: Dim, text: str) -> None:
     assert Dim.parse(str(dim)) == dim
@@ -120,10 +123,8 @@ def test_what_is_not_a_dim_is_a_program_error(text: str) -> None:
 
 @given(st.text(max_size=30))
 def test_parse_never_fails_otherwise(text: str) -> None:
-    try:
+    with contextlib.suppress(ProgramError):
         Dim.parse(text)
-    except ProgramError:
-        pass
 
 
 @pytest.mark.parametrize("name", ["", "2T", "T-F", "for", "None", "é"])

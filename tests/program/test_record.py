@@ -1,4 +1,4 @@
-"""Recording: shapes are inferred at once, and every rule that a node can break is reported by name where it is broken."""
+"""Recording: shapes are inferred at once, and every rule that a node can break is reported by name, where it is."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "conv1d padding": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), pad_left=-1), "pad_left must be 0 or more"),
     "conv1d state padded": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), rows=s.rows, state="left", pad_left=2),
                             "takes its left rows from it"),
-    "conv1d state rows": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), state="left"), "rows, which go with a state, is missing"),
+    "conv1d state rows": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), state="left"), "rows, which go with a state, is"),
     "conv1d state unknown": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), rows=s.rows, state="lost"),
                              "no state 'lost'; it has"),
     "conv1d state length": (lambda s: ops.conv1d(s.x, s.w(4, 4, 6), rows=s.rows, state="left"), r"f32 \[3, 6\], got"),
@@ -142,7 +142,7 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "attention heads": (lambda s: ops.attention(s.x, s.x, s.x, heads=4, scale=1), "do not split into 4 heads"),
     "attention kv_heads": (lambda s: ops.attention(s.x, s.x, s.x, heads=3, kv_heads=2, scale=1), "not a multiple of 2"),
     "attention no heads": (lambda s: ops.attention(s.x, s.x, s.x, heads=0, scale=1), "heads must be 1 or more"),
-    "attention q and k": (lambda s: ops.attention(s.x, s.signal, s.signal, heads=2, scale=1), "attention wants q, k, v"),
+    "attention q and k": (lambda s: ops.attention(s.x, s.signal, s.signal, heads=2, scale=1), "wants q, k, v"),
     "attention v": (lambda s: ops.attention(s.x, s.x, s.flat, heads=2, scale=1), "v must be f32"),
     "attention one state": (lambda s: _kv(s, state_v=""), "needs both state_k and state_v, or neither"),
     "attention same state": (lambda s: _kv(s, state_v="kv"), "must be two states"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -36,7 +37,8 @@ def everything() -> Program:
     down = ops.conv1d(x, p.weight("k", (4, 3, 4), "bf16"), stride=2, precision="bf16")
     streamed = ops.conv1d(down, p.weight("s", (4, 2, 4)), rows=rows, state="left")
     ops.state_write(rows, ops.add(ops.state_read(rows, "count"), 1), "count")
-    final, stack, count = ops.loop([streamed, p.constant([0.5, -0.0, 1e-7, 3.0])], body, n_carry=1, trips=T, has_done=True)
+    numbers = p.constant([0.5, -0.0, 1e-7, 3.0])
+    final, stack, count = ops.loop([streamed, numbers], body, n_carry=1, trips=T, has_done=True)
     p.outputs = [final, stack, count, ops.slice(x, 1, T - 1, T // 2 + T)]
     return p
 
@@ -56,7 +58,8 @@ program everything (opset 1)
   %2: i32 [1] = state_read(rows) {state="count"}
   %3: i32 [1] = add(%2, c0)
   () = state_write(rows, %3) {state="count"}
-  %4: f32 [1, T, 4], %5: f32 [T, 1, 1, 4], %6: i32 [1] = loop(%1, c1) {body=everything.body, n_carry=1, trips=T, has_done=1}
+  %4: f32 [1, T, 4], %5: f32 [T, 1, 1, 4], %6: i32 [1] = loop(%1, c1) {body=everything.body, n_carry=1, trips=T, \
+has_done=1}
     program everything.body (opset 1)
       input carry: f32 [1, T, 4]
       input lent: f32 [4]
@@ -137,8 +140,8 @@ def _places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 DATA = to_json(everything())
 PLACES = _places(json.loads(DATA))
-JUNK = st.sampled_from([None, True, -1, 0, 3, 2**70, 1.5, "", "T", "x", "%0", "linear", "T//0", [], [1], ["T"], [None], {},
-                        {"name": "x"}, [[1]], float("inf"), "f32", "body", "2**9**9"])
+JUNK = st.sampled_from([None, True, -1, 0, 3, 2**70, 1.5, "", "T", "x", "%0", "linear", "T//0", [], [1], ["T"], [None],
+                        {}, {"name": "x"}, [[1]], float("inf"), "f32", "body", "2**9**9"])
 
 
 @settings(max_examples=600)
@@ -167,7 +170,5 @@ def test_malformed_json_is_a_program_error_or_a_program(changes: list[tuple[tupl
 @given(st.integers(0, len(DATA) - 1), st.text(max_size=3))
 def test_a_file_cut_or_overwritten_is_a_program_error_or_a_program(at: int, text: str) -> None:
     for broken in (DATA[:at], DATA[:at] + text + DATA[at + len(text):]):
-        try:
+        with contextlib.suppress(ProgramError):
             from_json(broken)
-        except ProgramError:
-            pass

@@ -1,8 +1,8 @@
 """Proof (a): streams of an autoregressive model share batches, prefixes and chunks, and never hear of it.
 
-Each claim is shown on every backend. "Bit for bit" is claimed of the native backend on each instruction set; NumPy multiplies
-through a BLAS that picks another kernel, and so another order of sums, for another number of rows, so there the same
-claim holds to 1e-5 and for equal tokens.
+Each claim is shown on every backend. "Bit for bit" is claimed of the native backend on each instruction set; NumPy
+multiplies through a BLAS that picks another kernel, and so another order of sums, for another number of rows, so there
+the same claim holds to 1e-5 and for equal tokens.
 """
 
 from __future__ import annotations
@@ -73,15 +73,16 @@ class Model:
             backend.load(p, weights) for p in programs)
 
     def start(self, states: States, s: Stream, chunks: Iterable[int] = (99,)) -> None:
-        """Reset the stream's row and read its prefix in pieces of these lengths; its last token waits for the first step."""
+        """Reset the stream's row and read its prefix, but for the last token, in pieces of these lengths."""
         states.reset(s.row)
         ids, at = s.prefix[:-1], 0
         states.write("token", s.row, np.array(s.prefix[-1], I32))
         for size in chunks:
             piece = ids[at:at + size]
             if piece:
-                self.prefill.run({"ids": np.array([piece], I32), "positions": at + np.arange(len(piece), dtype=I32)[None],
-                                  "rows": np.array([s.row], I32), "following": np.array(s.prefix[-1:], I32)}, states=states)
+                positions = np.arange(at, at + len(piece), dtype=I32)[None]
+                self.prefill.run({"ids": np.array([piece], I32), "positions": positions, "rows": np.array([s.row], I32),
+                                  "following": np.array(s.prefix[-1:], I32)}, states=states)
                 at += len(piece)
 
     def advance(self, states: States, streams: list[Stream]) -> None:
@@ -201,7 +202,7 @@ def test_threads_change_no_bit(models: dict[str, Model]) -> None:
 
 
 @pytest.mark.parametrize("chunks", [[1] * 9, [2, 3, 4], [5, 1], [99]], ids=str)
-def test_a_prefix_read_in_pieces_is_the_prefix_read_at_once(each: Iterator[tuple[str, Model]], chunks: list[int]) -> None:
+def test_a_prefix_in_pieces_is_the_prefix_at_once(each: Iterator[tuple[str, Model]], chunks: list[int]) -> None:
     stream = STREAMS[4]
     for name, model in each:
         whole = model.step.create_states(1)

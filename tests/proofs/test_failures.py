@@ -1,4 +1,4 @@
-"""What a caller can do wrong with states, loops and sizes: an error that says so, on every backend, and no harm done."""
+"""What a caller can do wrong with states, loops and sizes: an error that says so, on every backend, and no harm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ B, T = Dim.symbol("B"), Dim.symbol("T")
 def _attention(p: Program, x: Value, rows: Value, position: Value) -> Value:
     for name in "kv":
         p.add_state(name, "kv", (CAPACITY, C))
-    return ops.attention(x, x, x, rows=rows, position=position, heads=2, scale=1, mask="causal", state_k="k", state_v="v")
+    return ops.attention(x, x, x, rows=rows, position=position, heads=2, scale=1, mask="causal",
+                         state_k="k", state_v="v")
 
 
 def _conv1d(p: Program, x: Value, rows: Value, position: Value) -> Value:
@@ -125,7 +126,7 @@ def test_states_that_were_not_passed(backends: dict[str, Backend], op: str) -> N
 
 
 @pytest.mark.parametrize(("mine", "other", "message"), [
-    ("attention", "conv1d", "state 'k' of failing must be f32 .* found nothing: are these the states of another program"),
+    ("attention", "conv1d", "state 'k' of failing must be f32 .* found nothing: are these another"),
     ("conv1d", "state_read", "state 'left' of failing must be"),
 ])
 def test_states_of_another_program(backends: dict[str, Backend], mine: str, other: str, message: str) -> None:
@@ -147,10 +148,10 @@ def test_states_of_another_size(backends: dict[str, Backend]) -> None:
 
 
 def test_the_states_themselves_know_their_rows_and_names(backends: dict[str, Backend]) -> None:
+    value = np.arange(2 * C, dtype=np.float32).reshape(2, C)
     for backend in backends.values():
         executable = load(backend, _conv1d)
         states = executable.create_states(ROWS)
-        value = np.arange(2 * C, dtype=np.float32).reshape(2, C)
         states.write("left", 1, value)
         states.copy(1, 2)
         np.testing.assert_array_equal(states.read("left", 2), value)
@@ -183,11 +184,12 @@ def _gather(p: Program, x: Value, rows: Value, position: Value) -> Value:
     return ops.gather(x, ops.reshape(rows, (B, 1)))
 
 
-@pytest.mark.parametrize(("record", "least", "wrong"), [(_embedding, 4, 5), (_embedding, 0, -1), (_gather, 1, 2), (_gather, 0, -1)])
-def test_ids_outside_a_table(backends: dict[str, Backend], record: Callable[..., Value], least: int, wrong: int) -> None:
+@pytest.mark.parametrize(("record", "good", "wrong"),
+                         [(_embedding, 4, 5), (_embedding, 0, -1), (_gather, 1, 2), (_gather, 0, -1)])
+def test_ids_outside_a_table(backends: dict[str, Backend], record: Callable[..., Value], good: int, wrong: int) -> None:
     for backend in backends.values():
         executable = load(backend, record)
-        executable.run(given([least, 1]))
+        executable.run(given([good, 1]))
         with pytest.raises(BackendError, match=r"embedding|gather"):
             executable.run(given([wrong, 1]))
 
@@ -235,7 +237,7 @@ def test_weights_that_are_missing_or_of_another_shape(backends: dict[str, Backen
     p.outputs = [ops.linear(p.input("x", ("T", C)), p.weight("w", (2, C)))]
     for backend in backends.values():
         for weights in ({}, {"w": np.zeros((C, 2), np.float32)}):
-            with pytest.raises(BackendError, match="w.*found"):
+            with pytest.raises(BackendError, match=r"w.*found"):
                 backend.load(p, weights)
 
 

@@ -100,7 +100,8 @@ def weights_of(program: Program) -> dict[str, np.ndarray]:
 def inputs(t: int, schedule: int | None = None) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(t)
     given = {"x": rng.normal(size=(1, t, CHANNELS)).astype(np.float32),
-             "condition": rng.normal(size=(1, t, CONDITION)).astype(np.float32), "dt": np.array([1 / STEPS], np.float32)}
+             "condition": rng.normal(size=(1, t, CONDITION)).astype(np.float32),
+             "dt": np.array([1 / STEPS], np.float32)}
     return given if schedule is None else {**given, "schedule": np.zeros(schedule, np.float32)}
 
 
@@ -202,7 +203,8 @@ def _step_number(a: Value, b: Value, step: Value) -> list[Value]:
 
 
 def _constants(a: Value, b: Value, step: Value) -> list[Value]:
-    return [b, ops.expand(a.program.constant([4.0]), (1, T)), a.program.constant([1.0, 2.0]), a.program.weight("gain", (3,))]
+    p = a.program
+    return [b, ops.expand(p.constant([4.0]), (1, T)), p.constant([1.0, 2.0]), p.weight("gain", (3,))]
 
 
 BODIES: dict[str, Callable[[Value, Value, Value], list[Value]]] = {

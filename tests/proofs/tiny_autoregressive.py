@@ -1,5 +1,6 @@
-"""The smallest speech generator of the autoregressive kind, as families will write theirs: four Programs over one set of
-states. `prefill` reads a prefix, `step` makes one token a row, `looped` makes many in one run, `codec` turns tokens into
+"""The smallest speech generator of the autoregressive kind, as families will write theirs: four Programs over states.
+
+`prefill` reads a prefix, `step` makes one token a row, `looped` makes many in one run, `codec` turns tokens into
 samples. Sizes are tiny; every mechanism is the real one.
 """
 
@@ -65,7 +66,7 @@ class Net:
         return self.norm("final", x)
 
     def step(self, given: dict[str, Value]) -> tuple[Value, Value, Value]:
-        """One token for every row: (done i32 [B], token i32 [B], logits [B,V]); a stream that is done stays as it is."""
+        """One token for every row: (done i32 [B], token i32 [B], logits [B,V]); what is done stays as it is."""
         rows, p = given["rows"], self.p
         b = rows.shape[0]
         token, position, was_done = (ops.state_read(rows, s) for s in ("token", "position", "done"))
@@ -74,7 +75,8 @@ class Net:
         drawn = ops.sample(logits, *(given[n] for n in ("temperature", "top_k", "top_p", "seed")), position, site=SITE)
         token = ops.where(was_done, p.constant(STOP), drawn)
         position = ops.add(position, ops.sub(1, was_done))
-        done = ops.maximum(was_done, ops.maximum(ops.equal(token, STOP), ops.greater(position, ops.sub(given["cap"], 1))))
+        at_cap = ops.greater(position, ops.sub(given["cap"], 1))
+        done = ops.maximum(was_done, ops.maximum(ops.equal(token, STOP), at_cap))
         for name, value in (("token", token), ("position", position), ("done", done)):
             ops.state_write(rows, value, name)
         return done, token, logits
@@ -137,7 +139,7 @@ def codec_program(dtype: str = "f32", *, streaming: bool = True) -> Program:
     return p
 
 
-def _convolve(p: Program, name: str, x: Value, rows: Value, shape: tuple[int, int, int], dtype: str,  # noqa: PLR0913
+def _convolve(p: Program, name: str, x: Value, rows: Value, shape: tuple[int, int, int], dtype: str,
               streaming: bool) -> Value:
     n, k, c = shape
     w, bias = _weight(p, name, *shape, dtype=dtype), _weight(p, f"{name}.bias", n)

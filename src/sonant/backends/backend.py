@@ -93,7 +93,8 @@ class ArrayStates:
         if n_rows < 0:
             raise BackendError(f"n_rows must be 0 or more, got {n_rows}")
         self.n_rows = n_rows
-        self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32) for s in specs}
+        self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32)
+                       for s in specs}
 
     def reset(self, row: int) -> None:
         self._check_row(row)
@@ -128,7 +129,7 @@ class ArrayStates:
 
 
 def bind_sizes(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """The size of every dim symbol, from the shapes of `inputs`; a missing, extra or misshapen input is a BackendError."""
+    """The size of every dim symbol, from the shapes of `inputs`. BackendError: an input missing, extra or misshapen."""
     names = [v.name for v in program.inputs]
     if set(names) != set(inputs):
         raise BackendError(f"program {program.name} takes inputs {names}, got {sorted(inputs)}")
@@ -162,5 +163,5 @@ def states_of(program: Program, states: States | None) -> ArrayStates:
         if array is None or array.shape != (states.n_rows, *spec.shape) or array.dtype != wanted:
             found = "nothing" if array is None else f"{array.dtype} {list(array.shape)}"
             raise BackendError(f"state {spec.name!r} of {program.name} must be {spec.dtype} "
-                               f"{[states.n_rows, *spec.shape]}, found {found}: are these the states of another program?")
+                               f"{[states.n_rows, *spec.shape]}, found {found}: are these another program's states?")
     return states

@@ -1,7 +1,7 @@
 """What sizes a Program can be run at: every dim at least zero, every slice inside what it slices, reflections inside.
 
-Shape rules work on symbols and cannot see that T is too short; a backend checks these bounds whenever it binds sizes, so
-that no kernel reads past its tensors.
+Shape rules work on symbols and cannot see that T is too short; a backend checks these bounds whenever it binds sizes,
+so that no kernel reads past its tensors.
 """
 
 from __future__ import annotations

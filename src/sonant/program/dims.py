@@ -18,9 +18,9 @@ from typing import Union
 
 from sonant.errors import ProgramError
 
-Atom = Union[str, "FloorDiv"]  # noqa: UP007 (a forward reference)
+Atom = Union[str, "FloorDiv"]
 Monomial = tuple[Atom, ...]
-DimLike = Union["Dim", int]  # noqa: UP007 (a forward reference)
+DimLike = Union["Dim", int]
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

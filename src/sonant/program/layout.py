@@ -152,7 +152,8 @@ class _Reads:
                 source = node.inputs[0]
                 assert source is not None
                 self._roots[id(node.outputs[0])] = self.root(source)
-        self.last = {id(self.root(v)): at for at, node in enumerate(program.nodes) for v in node.inputs if v is not None}
+        self.last = {id(self.root(v)): at
+                     for at, node in enumerate(program.nodes) for v in node.inputs if v is not None}
         self.kept = {id(self.root(v)) for v in program.outputs}
 
     def root(self, v: Value) -> Value:

@@ -246,7 +246,7 @@ def randn(seed: Value, frame: Value, *, length: DimLike, channels: int, site: in
     return _record("randn", seed, frame, length=length, channels=channels, site=site)
 
 
-def sample(logits: Value, temperature: Value, top_k: Value, top_p: Value,  # noqa: PLR0913 (the op's operands)
+def sample(logits: Value, temperature: Value, top_k: Value, top_p: Value,
            seed: Value, frame: Value, *, site: int) -> Value:
     return _record("sample", logits, temperature, top_k, top_p, seed, frame, site=site)
 

@@ -1,8 +1,8 @@
 """The opset: every operation a Program may use, in one table. Single source of names, attributes, shapes and meaning.
 
 The NumPy backend (`backends/numpy`) gives each row its exact meaning; `tools/generate_opset.py` writes the C++ table
-from this file. Axis letters: B rows of a batch, T time, C channels in, N channels out, K kernel taps, H heads, D per head.
-Activations are channels-last. Numbers are f32 unless a row says otherwise; ids, positions and counters are i32.
+from this file. Axis letters: B rows of a batch, T time, C channels in, N channels out, K kernel taps, H heads, D per
+head. Activations are channels-last. Numbers are f32 unless a row says otherwise; ids, positions and counters are i32.
 
 Steps. A *step list* is a chain of pointwise operations in text, `"affine 0 1 2; snake 3 4"`: register 0 is the subject,
 registers 1.. are further operands, each step adds a register, the last is the result; `f0.5` is a literal. The fused op
@@ -32,7 +32,7 @@ Rule = Callable[[Sequence["Value | None"], dict[str, Any]], list[Signature]]
 
 @dataclass(frozen=True)
 class Attr:
-    """One attribute: its kind (`int`, `float`, `str`, `dim`, `dims`, `ints`, `steps`, `program`) and default, if any."""
+    """One attribute: its kind (int, float, str, dim, dims, ints, steps, program) and default, if any."""
 
     kind: str
     default: Any = None
@@ -71,22 +71,23 @@ def op(name: str) -> Op:
 
 
 # --- dense ------------------------------------------------------------------------------------------------------------
-# prologue: steps on x (register 0) and `pro*` operands, before padding. epilogue: steps on the biased result and `epi*`.
-# n_pro says how many of the trailing operands belong to the prologue. precision "bf16" rounds the (prologued) x to bf16
-# before the products; sums are always f32.
+# w is a weight of the Program, which backends pack. prologue: steps on x (register 0), before padding. epilogue: steps
+# on the biased result. n_pro says how many of the `fused` operands belong to the prologue. precision "bf16" rounds the
+# (prologued) x to bf16 before the products; sums are always f32.
 DENSE = {"prologue": Attr("steps", ""), "epilogue": Attr("steps", ""), "n_pro": Attr("int", 0),
          "precision": Attr("str", "f32")}
 
 _op("linear(x, w, bias?, fused*)", shapes.linear,
     "y[..., n] = sum_c x[..., c] w[n, c] + bias[n]", **DENSE)
 _op("conv1d(x, w, bias?, rows?, fused*)", shapes.conv1d,
-    "y[b, t, n] = sum_kc x[b, t*stride + k*dilation - pad_left, c] w[n, k, c] + bias[n]; outside x counts as zero. With a "
-    "state (kind context) the rows before x come from, and the last ones return to, the slots named by rows[B]",
+    "y[b, t, n] = sum_kc x[b, t*stride + k*dilation - pad_left, c] w[n, k, c] + bias[n]; outside x counts as "
+    "zero. With a state (kind context, (K-1)*dilation+1-stride rows) the rows before x come from, and the last ones "
+    "return to, the slots named by rows[B], each once; T is then a multiple of stride",
     stride=Attr("int", 1), dilation=Attr("int", 1), pad_left=Attr("int", 0), pad_right=Attr("int", 0),
     groups=Attr("int", 1), state=Attr("str", ""), **DENSE)
 _op("conv_transpose1d(x, w, bias?, rows?, fused*)", shapes.conv_transpose1d,
     "y[b, t*stride + k - trim_left, n] += x[b, t, c] w[n, k, c]; + bias; length (T-1)*stride + K - trim_left - "
-    "trim_right. With a state (last input rows) the length is T*stride and trim_left is 0",
+    "trim_right. With a state (kind context, the last (K-1)//stride inputs) the length is T*stride, without trims",
     stride=Attr("int", 1), trim_left=Attr("int", 0), trim_right=Attr("int", 0), groups=Attr("int", 1),
     state=Attr("str", ""), **DENSE)
 _op("embedding(ids, table)", shapes.embedding, "y[..., :] = table[ids[...], :]; an id outside the table is an error")
@@ -103,8 +104,8 @@ _op("attention(q, k, v, rows?, position?)", shapes.attention,
 # --- norms ------------------------------------------------------------------------------------------------------------
 _op("layer_norm(x, weight?, bias?)", shapes.layer_norm, "over the last axis, biased variance", eps=Attr("float", 1e-5))
 _op("instance_affine(x, gamma, beta)", shapes.instance_affine,
-    "the (scale, shift) [B,1,C] for which affine(x, scale, shift) = (1+gamma) * (x - mean_t) / sqrt(var_t + eps) + beta; "
-    "biased variance over time", eps=Attr("float", 1e-5))
+    "the (scale, shift) [B,1,C] for which affine(x, scale, shift) = (1+gamma) * (x - mean_t) / sqrt(var_t + eps) + "
+    "beta; biased variance over time", eps=Attr("float", 1e-5))
 
 # --- pointwise --------------------------------------------------------------------------------------------------------
 for _name, _meaning in (("add", "a + b"), ("sub", "a - b"), ("mul", "a * b"), ("div", "a / b (f32)"),
@@ -146,7 +147,8 @@ _op("max(x)", shapes.reduce, "over axis (kept with size 1)", axis=REQUIRED_INT)
 
 # --- signal -----------------------------------------------------------------------------------------------------------
 _op("stft(x)", shapes.stft,
-    "x [B,S] -> [B, S//hop + 1, 2*(n_fft//2+1)], real parts then imaginary; periodic Hann window, centred, reflect edges",
+    "x [B,S] -> [B, S//hop + 1, 2*(n_fft//2+1)], real parts then imaginary; periodic Hann window, centred, reflect "
+    "edges",
     n_fft=REQUIRED_INT, hop=REQUIRED_INT)
 _op("istft(x)", shapes.istft,
     "the inverse of stft: windowed overlap-add divided by the window-square sum, centre trimmed; (F-1)*hop samples",
@@ -163,11 +165,12 @@ _op("sample(logits, temperature, top_k, top_p, seed, frame)", shapes.sample,
 
 # --- state and loops --------------------------------------------------------------------------------------------------
 _op("state_read(rows)", shapes.state_read, "the values of a state for the slots rows[B]", state=REQUIRED_STR)
-_op("state_write(rows, value)", shapes.state_write, "set a state for the slots rows[B], each named once", state=REQUIRED_STR, effect=True)
+_op("state_write(rows, value)", shapes.state_write, "set a state for the slots rows[B], each named once",
+    state=REQUIRED_STR, effect=True)
 _op("loop(operands*)", shapes.loop,
     "run `body` up to `trips` times. operands: n_carry initial carries, then invariants. The body's inputs are the "
-    "carries, the invariants and `step` (i32 [1]); its outputs the next carries, a done flag if has_done (stops when all "
-    "are non-zero), then values to stack. Results: final carries, stacked values [trips, ...] (zero after the stop), "
-    "steps run (i32 [1])",
-    body=Attr("program", required=True), n_carry=REQUIRED_INT, trips=Attr("dim", required=True), has_done=Attr("int", 0),
-    effect=True)
+    "carries, the invariants and `step` (i32 [1]); its outputs the next carries, a done flag if has_done (stops when "
+    "all are non-zero), then values to stack. Results: final carries, stacked values [trips, ...] (zero after the "
+    "stop), steps run (i32 [1])",
+    body=Attr("program", required=True), n_carry=REQUIRED_INT, trips=Attr("dim", required=True),
+    has_done=Attr("int", 0), effect=True)

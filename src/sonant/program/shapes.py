@@ -48,7 +48,8 @@ def _fits(v: Value | None, what: str, dtype: str, *shape: DimLike | str) -> None
 
 def _is_weight(w: Value, what: str) -> None:
     """Backends pack what dense ops multiply with, once and ahead of a run."""
-    require(w.kind == "weight", f"{what} must be a weight of the Program (inside a loop body too), got the {w.kind} {w}")
+    require(w.kind == "weight",
+            f"{what} must be a weight of the Program (inside a loop body too), got the {w.kind} {w}")
 
 
 def _axis(x: Value, axis: int) -> int:
@@ -167,7 +168,8 @@ def embedding(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def lstm(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x, w_ih, w_hh, bias = (_value(v) for v in inputs)
     require(len(x.shape) == len(w_ih.shape) == len(w_hh.shape) == 3,
-            f"lstm wants x [B,T,C], w_ih [D,4H,C], w_hh [D,4H,H]; got {x.shape_text} {w_ih.shape_text} {w_hh.shape_text}")
+            "lstm wants x [B,T,C], w_ih [D,4H,C], w_hh [D,4H,H]; "
+            f"got {x.shape_text} {w_ih.shape_text} {w_hh.shape_text}")
     _is_weight(w_ih, "w_ih of lstm")
     _is_weight(w_hh, "w_hh of lstm")
     directions, gates, c = w_ih.shape
@@ -266,7 +268,8 @@ def expand(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 def transpose(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
-    require(sorted(attrs["perm"]) == list(range(len(x.shape))), f"perm {attrs['perm']} does not fit rank {len(x.shape)}")
+    require(sorted(attrs["perm"]) == list(range(len(x.shape))),
+            f"perm {attrs['perm']} does not fit rank {len(x.shape)}")
     return [(tuple(x.shape[i] for i in attrs["perm"]), x.dtype)]
 
 
@@ -370,7 +373,8 @@ def loop(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     for inner, out in zip(body.inputs[:n_carry], body.outputs[:n_carry], strict=True):
         require(inner.shape == out.shape and inner.dtype == out.dtype, f"the carry {inner} comes back as {out}")
     for spec in body.states.values():
-        require(values[0].program.states.get(spec.name) == spec, f"the body's {spec} is not a state of the Program around it")
+        require(values[0].program.states.get(spec.name) == spec,
+                f"the body's {spec} is not a state of the Program around it")
     for w in body.weights.values():
         found = values[0].program.weights.get(w.name)
         require(found is not None and (found.shape, found.dtype) == (w.shape, w.dtype),

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Union
 
 from sonant.errors import ProgramError
 
-Argument = Union[int, float]
+Argument = int | float
 """An int names a register, a float is a literal."""
 
 

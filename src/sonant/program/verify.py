@@ -1,4 +1,4 @@
-"""Check a whole Program: every value defined before it is read, shapes and dtypes as the opset rules say, states known."""
+"""Check a whole Program: every value made before it is read, shapes and dtypes as the opset rules say, states known."""
 
 from __future__ import annotations
 

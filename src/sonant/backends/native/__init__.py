@@ -14,6 +14,7 @@ from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bi
 from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, single_as_steps
 from sonant.backends.native.packed import PackedWeights
 from sonant.errors import BackendError, Cancelled, UnknownName
+from sonant.program import opset
 from sonant.program.bounds import Bounds
 from sonant.program.passes import fuse, own_outputs
 from sonant.program.program import Program
@@ -27,8 +28,8 @@ BOUND_PLANS_KEPT = 32
 class NativeBackend:
     """Runs Programs with the compiled kernels.
 
-    threads: how many threads compute, the caller's included. isa: force an instruction set (see `isas()`), by default the
-    best one of this machine. The same isa gives the same bits whatever the number of threads.
+    threads: how many threads compute, the caller's included. isa: force an instruction set (see `isas()`), by default
+    the best one of this machine. The same isa gives the same bits whatever the number of threads.
     """
 
     name = "native"
@@ -36,6 +37,9 @@ class NativeBackend:
     def __init__(self, *, threads: int, isa: str | None = None) -> None:
         if threads < 1:
             raise BackendError(f"threads must be 1 or more, got {threads}")
+        if _native.opset_version() != opset.VERSION:
+            raise BackendError(f"the compiled module is of opset {_native.opset_version()}, sonant of {opset.VERSION}: "
+                               "build it again (make native)")
         available = self.isas()
         if isa is not None and isa not in available:
             raise UnknownName("instruction set", isa, available)

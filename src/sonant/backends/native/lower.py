@@ -30,7 +30,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class PackKey:
-    """One weight in the form a kernel reads it: `role` is linear, conv, lstm, or plain (values of `dtype`, kept in f32)."""
+    """One weight in the form a kernel reads it: `role` is linear, conv, lstm, or plain (of `dtype`, kept in f32)."""
 
     name: str
     role: str

@@ -1,7 +1,7 @@
-"""Weights in the form the native kernels read them: packed once, kept in a file beside the checkpoint, mapped afterwards.
+"""Weights as the native kernels read them: packed once, kept in a file beside the checkpoint, mapped afterwards.
 
-The file is `native-<program>-<hash>.pack`: the tensors one after another, each on a 64-byte boundary, in the order of the
-Plan's pack keys. The hash covers keys, shapes and the packing version, so a file that does not fit is never opened.
+The file is `native-<program>-<hash>.pack`: the tensors one after another, each on a 64-byte boundary, in the order of
+the Plan's pack keys. The hash covers keys, shapes and the packing version, so a file that does not fit is never opened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class PackedWeights:
         self.buffer = self._open(name, starts, sizes, weights, cache)
         self.addresses = [self.buffer.ctypes.data + int(s) for s in starts[:-1]]
 
-    def _open(self, name: str, starts: np.ndarray, sizes: list[int], weights: Weights, cache: Path | None) -> np.ndarray:
+    def _open(self, name: str, starts: np.ndarray, sizes: list[int], weights: Weights,
+              cache: Path | None) -> np.ndarray:
         if cache is None:
             buffer = _aligned(self.total_bytes)
             for (key, shape), start, size in zip(self.keys, starts[:-1], sizes, strict=True):
@@ -50,7 +51,7 @@ class PackedWeights:
         return _map(path, self.total_bytes)
 
     def _write(self, path: Path, starts: np.ndarray, sizes: list[int], weights: Weights) -> None:
-        """One tensor at a time through a small buffer, then an atomic rename: memory stays low, readers never see half."""
+        """Tensor by tensor through a small buffer, then an atomic rename: memory stays low, readers never see half."""
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:

@@ -71,7 +71,7 @@ def _context(states: ArrayStates, a: Attrs, rows: Array, x: Array) -> Array:
 
 
 @_stateful
-def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,  # noqa: PLR0913
+def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,
            rows: Array | None = None, *fused: Array) -> Result:
     x = _prologue(x, fused, a)
     if a["state"]:
@@ -92,7 +92,7 @@ def conv1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None
 
 
 @_stateful
-def conv_transpose1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,  # noqa: PLR0913
+def conv_transpose1d(states: ArrayStates, a: Attrs, x: Array, w: Array, bias: Array | None = None,
                      rows: Array | None = None, *fused: Array) -> Result:
     x = _prologue(x, fused, a)
     n, k, cg = w.shape
@@ -134,7 +134,7 @@ def lstm(a: Attrs, x: Array, w_ih: Array, w_hh: Array, bias: Array) -> Result:
 
 
 @_stateful
-def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array,  # noqa: PLR0913
+def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array,
               rows: Array | None = None, position: Array | None = None) -> Result:
     out = np.zeros_like(q)
     if rows is not None:
@@ -318,7 +318,7 @@ def randn(a: Attrs, seed: Array, frame: Array) -> Result:
 
 
 @_op
-def sample(a: Attrs, logits: Array, temperature: Array, top_k: Array, top_p: Array,  # noqa: PLR0913 (its operands)
+def sample(a: Attrs, logits: Array, temperature: Array, top_k: Array, top_p: Array,
            seed: Array, frame: Array) -> Result:
     uniform = random.draw(seed, frame, a["site"])
     ids = [_sample_row(*row) for row in zip(logits, temperature, top_k, top_p, uniform, strict=True)]
