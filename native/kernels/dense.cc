@@ -21,7 +21,8 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t count = l.q_end - l.q_begin, halo = (l.taps - 1) * (d.tap_rows < 0 ? -d.tap_rows : d.tap_rows);
   const int64_t row_bytes = d.step * l.row * 4, budget = l.depthwise ? kDepthwiseBytes : kTileBytes;
   int64_t most = (budget - halo * l.row * 4) / row_bytes / kMaxRows * kMaxRows;
-  if (most < 4 * kMaxRows) most = 4 * kMaxRows;
+  const int64_t fewest = (l.depthwise ? 1 : 4) * kMaxRows;
+  if (most < fewest) most = fewest;
   const int64_t least = 8 * kMaxRows + 4 * halo / d.step;  // below it the halo and the weights cost more than balance
   const int64_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, d.batch);
   int64_t pieces = count / least < wanted ? count / least : wanted;

@@ -5,6 +5,7 @@ namespace {
 
 // Weights of a unit beside the tile in the second-level cache; more are taken in several passes over the rows.
 constexpr int64_t kChunkBytes = 448 << 10;
+constexpr int64_t kLine = 64;
 
 void round_row(float* row, int64_t channels) {
   for (int64_t c = 0; c < channels; c += kWidth) {
@@ -26,6 +27,25 @@ void Tile::move_to(int64_t index) {
   const int64_t rows = last + (reach > 0 ? reach : 0) + 1 - low_;
   input_ = static_cast<float*>(scratch(0, static_cast<size_t>(rows * l_.row) * 4));
   fill(rows);
+  const bool more = index + 1 < d_.batch * l_.tiles;
+  const char* next = reinterpret_cast<const char*>(d_.x + (b_ * d_.in_rows + last + 1) * d_.channels);
+  const char* end = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
+  const int64_t bytes = l_.q_tile * d_.step * d_.channels * 4;
+  const int64_t blocks = ceil_div(q1_ - q0_, rows_at_once(kMaxPanels)) * l_.units / l_.unit_splits;
+  next_input_.start(next, !more || next > end ? 0 : bytes < end - next ? bytes : end - next, blocks);
+}
+
+void Tile::Stream::start(const void* from, int64_t size, int64_t blocks) {
+  at = static_cast<const char*>(from);
+  bytes = size;
+  share = ceil_div(size, blocks > 0 ? blocks : 1);
+}
+
+void Tile::Stream::advance() {
+  const int64_t n = bytes < share ? bytes : share;
+  for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(at + i, 0, 2);
+  at += n;
+  bytes -= n;
 }
 
 void Tile::fill(int64_t rows) {
@@ -68,16 +88,37 @@ void Tile::phase(int64_t index, int64_t p) {
   const int64_t blocks = ceil_div(end - begin, rows_at_once(u.panels));
   for (int64_t i = 0; i < u.passes; ++i) {
     const Pass pass = pass_of(u, i);
+    stream_weights(u, pass, blocks);
     for (int64_t k = 0, q = begin; k < blocks; ++k) {
       const auto rows = static_cast<int>((end - begin) * (k + 1) / blocks - (q - begin));
+      const int64_t flat = b_ * d_.out_rows + q * d_.phases + p - d_.trim;
+      const bool done = i + 1 == u.passes;
       float* tile = all ? all + (q - begin) * kTile : one;
+      next_input_.advance();
+      for (Stream& s : next_weights_) s.advance();
+      if (done) prefetch(d_.epilogue, rows, u.width, flat, d_.phases, u.output, d_.out, d_.outputs);
       multiply_block(u, pass, q, rows, tile);
-      if (i + 1 == u.passes) {
-        const int64_t flat = b_ * d_.out_rows + q * d_.phases + p - d_.trim;
-        finish(d_.epilogue, tile, rows, u.width, flat, d_.phases, u.output, d_.bias, d_.out, d_.outputs);
-      }
+      if (done) finish(d_.epilogue, tile, rows, u.width, flat, d_.phases, u.output, d_.bias, d_.out, d_.outputs);
       q += rows;
     }
+  }
+}
+
+// The weights that follow these: the next pass's, or the next unit's. Only where they cannot all be in the cache.
+void Tile::stream_weights(const Unit& u, const Pass& pass, int64_t blocks) {
+  for (Stream& s : next_weights_) s.bytes = 0;
+  const Product& m = u.product;
+  const int64_t size = dtype_bytes(l_.dtype), all = l_.units * kMaxPanels * d_.kernel * l_.tap * size;
+  if (l_.depthwise || d_.phases > 1 || all < 2 * kChunkBytes || blocks < 2) return;
+  const int64_t bytes = pass.product.taps * pass.product.channels * kPanel * size;
+  const char* limit =
+      static_cast<const char*>(d_.weight.data) + d_.groups * l_.group_panels * d_.kernel * l_.tap * size;
+  for (int i = 0; i < u.panels; ++i) {
+    const char* here = static_cast<const char*>(m.weight) + i * m.panel_step * size;
+    const char* next = here + (pass.index + 1) * bytes;  // of equal passes
+    if (pass.index + 1 == u.passes) next = here + u.panels * m.panel_step * size;
+    const int64_t left = limit - next;
+    if (left > 0) next_weights_[i].start(next, bytes < left ? bytes : left, blocks);
   }
 }
 
@@ -116,15 +157,14 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   m.weight = static_cast<const char*>(d_.weight.data) + offset * dtype_bytes(l_.dtype);
 
   const int64_t bytes = m.taps * l_.tap * u.panels * (u.widen ? 4 : dtype_bytes(l_.dtype));
-  const int64_t most = m.taps > 1 ? m.taps : m.channels / 128;
-  const int64_t wanted = rows > 2 * rows_at_once(u.panels) ? ceil_div(bytes, kChunkBytes) : 1;
-  u.passes = wanted < most ? wanted : most;
-  if (u.passes < 1) u.passes = 1;
+  const int64_t parts = m.taps > 1 ? m.taps : m.channels / 128;
+  const int64_t together = parts > 0 && bytes > 0 ? kChunkBytes * parts / bytes : 1;
+  if (rows > 2 * rows_at_once(u.panels) && parts > 0) u.passes = ceil_div(parts, together > 0 ? together : 1);
   return u;
 }
 
 Tile::Pass Tile::pass_of(const Unit& u, int64_t index) const {
-  Pass pass = {u.product, u.dtype, u.channel};
+  Pass pass = {u.product, u.dtype, u.channel, index};
   Product& m = pass.product;
   m.resume = index > 0;
   int64_t weight = 0;

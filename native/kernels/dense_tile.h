@@ -41,7 +41,15 @@ class Tile {
   struct Pass {
     Product product;
     DType dtype;
-    int64_t input;
+    int64_t input, index;
+  };
+
+  // Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
+  struct Stream {
+    const char* at = nullptr;
+    int64_t bytes = 0, share = 0;  // what is left, and how much a block takes
+    void start(const void* from, int64_t size, int64_t blocks);
+    void advance();
   };
 
   void fill(int64_t rows);
@@ -51,12 +59,14 @@ class Tile {
   Unit dense_unit(int64_t index, int64_t p, int64_t rows) const;
   Pass pass_of(const Unit& u, int64_t index) const;
   void widen_weights(const Unit& u, Pass& pass) const;
+  void stream_weights(const Unit& u, const Pass& pass, int64_t blocks);
   void multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, float* tile) const;
   float* at(int64_t row) const { return input_ + (row - low_) * l_.row; }
 
   const Dense& d_;
   const Layout& l_;
   float* input_ = nullptr;
+  Stream next_input_, next_weights_[kMaxPanels];
   int64_t index_ = -1, b_ = 0, q0_ = 0, q1_ = 0, low_ = 0;
 };
 

@@ -1,7 +1,5 @@
 #include "fused.h"
 
-#include <stdexcept>
-
 #include "gemm.h"
 
 namespace sonant::SONANT_ISA {
@@ -86,7 +84,7 @@ Vec apply(Op op, Vec a, Vec b, Vec c) {
     case Op::where:
       return select(a == zero(), c, b);
     default:
-      throw std::runtime_error("a dense op was given a fused step that is not pointwise");
+      refuse("a dense op was given a fused step that is not pointwise");
   }
 }
 
@@ -226,6 +224,47 @@ void general_tile(const Fused& f, float* tile, int rows, int64_t width, const Pl
   }
 }
 
+// out = op(tile), row by row.
+template <class F>
+inline void put(const float* tile, int rows, int64_t width, const Place& at, float* out, int64_t channels, F op) {
+  for (int i = 0; i < rows; ++i) {
+    float* to = out + (at.flat + i * at.flat_step) * channels + at.c;
+    const float* from = tile + i * kTile;
+    int64_t j = 0;
+    for (; j + kWidth <= width; j += kWidth) store(to + j, op(load(from + j), i, j, int64_t{kWidth}));
+    if (j < width) store_n(to + j, op(load(from + j), i, j, width - j), width - j);
+  }
+}
+
+// The lists a vocoder ends with, in one pass: none, a residual, a residual and a factor. Gives the operand of the
+// residual, kMost where there is none, -1 for any other list.
+int residual_of(const Fused& f, float* factor) {
+  if (f.n == 0) return Fused::kMost;
+  const int result = f.n_operands + 1, operand = f.step[0].arg[1].reg;
+  if (f.n > 2 || !is(f.step[0], Op::add, 0, operand) || operand < 1 || operand > f.n_operands) return -1;
+  if (f.operand[operand - 1].channel_step == 0) return -1;
+  if (f.n == 2 && !is(f.step[1], Op::mul, result)) return -1;
+  if (f.n == 2) *factor = f.step[1].arg[1].literal;
+  return operand - 1;
+}
+
+void finish_sum(const Fused& f, int residual, float factor, const float* tile, int rows, int64_t width, const Place& at,
+                const float* bias, float* out, int64_t channels) {
+  const float* b = bias ? bias + at.c : nullptr;
+  const auto biased = [=](Vec v, int64_t j, int64_t n) { return b ? v + get(b, j, n) : v; };
+  if (residual == Fused::kMost) {
+    return put(tile, rows, width, at, out, channels, [=](Vec v, int, int64_t j, int64_t n) { return biased(v, j, n); });
+  }
+  const float* row[kMaxRows];
+  for (int i = 0; i < rows; ++i) row[i] = f.operand[residual].row(at.flat + i * at.flat_step) + at.c;
+  const Vec m = set1(factor);
+  const bool scaled = f.n == 2;
+  put(tile, rows, width, at, out, channels, [=, &row](Vec v, int i, int64_t j, int64_t n) {
+    const Vec sum = biased(v, j, n) + get(row[i], j, n);
+    return scaled ? sum * m : sum;
+  });
+}
+
 }  // namespace
 
 const float* Operand::row(int64_t flat) const {
@@ -245,7 +284,7 @@ Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, con
   f.n = static_cast<int>(*word++);
   f.n_operands = n;
   if (f.n > Fused::kMost || n > Fused::kMost)
-    throw std::runtime_error("a dense op was given more than 16 fused steps or operands");
+    refuse("a dense op was given more than %d fused steps or operands", Fused::kMost);
   for (int i = 0; i < n; ++i) f.operand[i] = bind(operands[i], shape, rank);
   for (int i = 0; i < f.n; ++i) {
     f.step[i].op = static_cast<Op>(*word++);
@@ -279,23 +318,36 @@ void apply_prologue(const Fused& f, const float* x, int64_t flat, int64_t rows, 
   }
 }
 
+void prefetch(const Fused& f, int rows, int64_t width, int64_t flat, int64_t flat_step, int64_t c, const float* out,
+              int64_t channels) {
+  const float* full = nullptr;
+  for (int k = 0; k < f.n_operands; ++k) {
+    if (f.operand[k].row_step == channels && f.operand[k].data != out) full = f.operand[k].data;
+  }
+  for (int i = 0; i < rows; ++i) {
+    const int64_t offset = (flat + i * flat_step) * channels + c;
+    for (int64_t j = 0; j < width; j += 16) {
+      if (full) __builtin_prefetch(full + offset + j, 0);
+      __builtin_prefetch(out + offset + j, 1);
+    }
+  }
+}
+
 void finish(const Fused& f, float* tile, int rows, int64_t width, int64_t flat, int64_t flat_step, int64_t c,
             const float* bias, float* out, int64_t channels) {
+  float factor = 1;
+  const Place at = {flat, flat_step, c};
+  const int residual = residual_of(f, &factor);
+  if (residual >= 0) return finish_sum(f, residual, factor, tile, rows, width, at, bias, out, channels);
   if (bias) {
     each(tile, rows, width, [=](Vec v, int, int64_t j, int64_t n) { return v + get(bias + c, j, n); });
   }
-  const Place at = {flat, flat_step, c};
   if (f.pattern == Fused::Pattern::general) {
     general_tile(f, tile, rows, width, at);
   } else {
     for (int i = 0; i < f.n; ++i) chain_step(f, f.step[i], tile, rows, width, at);
   }
-  for (int i = 0; i < rows; ++i) {
-    float* to = out + (flat + i * flat_step) * channels + c;
-    int64_t j = 0;
-    for (; j + kWidth <= width; j += kWidth) store(to + j, load(tile + i * kTile + j));
-    if (j < width) store_n(to + j, load(tile + i * kTile + j), width - j);
-  }
+  put(tile, rows, width, at, out, channels, [](Vec v, int, int64_t, int64_t) { return v; });
 }
 
 }  // namespace sonant::SONANT_ISA

@@ -53,6 +53,10 @@ Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, con
 void apply_prologue(const Fused& f, const float* x, int64_t flat, int64_t rows, int64_t channels, float* dst,
                     int64_t dst_step);
 
+// Starts bringing in what finish will touch for the same tile.
+void prefetch(const Fused& f, int rows, int64_t width, int64_t flat, int64_t flat_step, int64_t c, const float* out,
+              int64_t channels);
+
 // The epilogue on `width` columns of tile [rows][kTile], whose row i is row flat + i * flat_step of the subject and
 // whose first column is channel c; then out[row] = the tile. bias may be null. Reads every operand element before it
 // writes the same element of out, so that an operand may be the output itself.

@@ -1,6 +1,6 @@
 // Speed of the dense kernels on the shapes of the Kokoro vocoder, beside the peak of this core: multiply-adds on
 // registers alone. The best of many short runs, the peak measured between them (a shared machine's clock moves).
-//   dense_bench [threads] [name part]
+//   dense_bench [threads] [name part] [divisor of the time axis of convolutions: shorter runs, fewer disturbed]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +16,7 @@ namespace {
 
 int threads = 1;
 const char* wanted = "";
+int64_t divisor = 1;
 
 // One thread: its own processor time, which other programs on the machine disturb least.
 double now() {
@@ -86,9 +87,10 @@ struct Shape {
 
 enum class Fuse { none, snake, leaky };
 
-void conv(const char* name, const Shape& s, Fuse fuse, bool residual = false, DType dtype = DType::f32,
+void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dtype = DType::f32,
           bool bf16 = false) {
   if (!std::strstr(name, wanted)) return;
+  s.t = std::max<int64_t>(s.t / divisor, 48);
   const int64_t rows = s.transposed ? (s.t - 1) * s.stride + s.k - s.left - s.right
                                     : (s.t + s.left + s.right - (s.k - 1) * s.dilation - 1) / s.stride + 1;
   Floats x = random(s.t * s.c), w = random(s.n * s.k * s.c / s.groups), bias = random(s.n), y(rows * s.n),
@@ -195,6 +197,7 @@ void narrow() {
 int main(int argc, char** argv) {
   if (argc > 1) threads = std::atoi(argv[1]);
   if (argc > 2) wanted = argv[2];
+  if (argc > 3) divisor = std::atoi(argv[3]);
   vocoder();
   narrow();
   for (int64_t t : {30, 200, 500}) {
