@@ -3,8 +3,9 @@
     python benchmarks/kokoro_peers.py --weights FOLDER --rounds 5 --out benchmarks/results/kokoro_peers.json \
         sonant-f32:1 onnxruntime-int8:1 torch:1 vox-f32:1:/path/of/vox/python …
 
-Each engine is NAME:THREADS[:PYTHON]. FOLDER holds config.json, kokoro-v1_0.pth, af_heart.bin (f32), and for the peers their own
-forms of the same weights; benchmarks/README.md says how it is made. Prints medians and the ratio to the best peer.
+Each engine is NAME:THREADS[:PYTHON]. FOLDER holds config.json, kokoro-v1_0.pth, af_heart.bin (f32), and for the peers
+their own forms of the same weights; benchmarks/README.md says how it is made. Prints medians and the ratio to the best
+peer.
 """
 
 from __future__ import annotations
@@ -23,16 +24,24 @@ WORKER = Path(__file__).with_name("kokoro_worker.py")
 ROOT = Path(__file__).parent.parent
 FIGURES = ("rtf", "rtf_short", "rtf_long", "sentence_ms", "cold_s", "rss_mib")
 # The allocator settings under which torch is fastest; without them it returns memory to the system at every step.
-TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592",
-                "MALLOC_TOP_PAD_": "268435456"}
+TUNED_MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "8589934592",
+    "MALLOC_TOP_PAD_": "268435456",
+}
 
 
 def run(engine: str, threads: str, python: str, weights: Path) -> dict[str, float]:
     environment = {**os.environ, "OMP_NUM_THREADS": threads, "BENCH_STARTED": str(time.time())}
     if engine == "torch":
         environment |= TUNED_MALLOC
-    done = subprocess.run([python, "-W", "ignore", str(WORKER), engine, "--threads", threads, "--weights", str(weights)],
-                          env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-W", "ignore", str(WORKER), engine, "--threads", threads, "--weights", str(weights)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(f"{engine} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -40,6 +49,7 @@ def run(engine: str, threads: str, python: str, weights: Path) -> dict[str, floa
 
 def busy_share() -> float:
     """The share of all cores that other work keeps busy just now."""
+
     def read() -> tuple[int, int]:
         fields = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
         return sum(fields) - fields[3] - fields[4], sum(fields)
@@ -51,27 +61,47 @@ def busy_share() -> float:
 
 
 def machine() -> dict[str, str]:
-    name = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                 if line.startswith("model name")), platform.processor())
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return {"cpu": name, "cores": str(os.cpu_count()), "system": platform.platform(), "commit": commit.stdout.strip(),
-            "date": time.strftime("%Y-%m-%d")}
+    name = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return {
+        "cpu": name,
+        "cores": str(os.cpu_count()),
+        "system": platform.platform(),
+        "commit": commit.stdout.strip(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
 
 
 def table(results: list[dict[str, float]]) -> str:
     groups: dict[tuple[float, str], list[dict[str, float]]] = {}
     for r in results:
         groups.setdefault((r["threads"], str(r["engine"])), []).append(r)
-    lines = ["| threads | engine | rtf (spread) | short / long | one sentence ms | cold start s | peak RSS MiB | rtf / best peer |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| threads | engine | rtf (spread) | short / long | sentence ms | cold start s | peak RSS MiB | to best peer |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for (threads, engine), runs in sorted(groups.items()):
         m = {f: statistics.median(r[f] for r in runs) for f in FIGURES}
-        peers = [statistics.median(r["rtf"] for r in other) for (t, e), other in groups.items()
-                 if t == threads and not e.startswith("sonant")]
+        peers = [
+            statistics.median(r["rtf"] for r in other)
+            for (t, e), other in groups.items()
+            if t == threads and not e.startswith("sonant")
+        ]
         ratio = f"{m['rtf'] / min(peers):.2f}" if peers else "–"
         low, high = min(r["rtf"] for r in runs), max(r["rtf"] for r in runs)
-        lines.append(f"| {threads:.0f} | {engine} | {m['rtf']:.3f} ({low:.3f}–{high:.3f}) | {m['rtf_short']:.3f} / "
-                     f"{m['rtf_long']:.3f} | {m['sentence_ms']:.0f} | {m['cold_s']:.2f} | {m['rss_mib']:.0f} | {ratio} |")
+        lines.append(
+            f"| {threads:.0f} | {engine} | {m['rtf']:.3f} ({low:.3f}–{high:.3f}) | {m['rtf_short']:.3f} / "
+            f"{m['rtf_long']:.3f} | {m['sentence_ms']:.0f} | {m['cold_s']:.2f} | {m['rss_mib']:.0f} | {ratio} |"
+        )
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """One engine, one process: speaks the benchmark texts from given phonemes and prints its figures as one JSON line.
 
-Called by kokoro_peers.py with the interpreter that has the engine installed; imports nothing but that engine, so that start-up
-and memory are the engine's own.
+Called by kokoro_peers.py with the interpreter that has the engine installed; imports nothing but that engine, so that
+start-up and memory are the engine's own.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ Speak = Callable[[str, str], int]
 
 def sonant(weights: Path, threads: int, precision: str, isa: str | None) -> Speak:
     import numpy as np
+
     from sonant.engine.load import load
 
-    driver = load("kokoro-82m", threads=threads, precision=precision, isa=isa, cache=weights / "sonant-cache",
-                  weights=weights / "kokoro-v1_0.pth")._driver
+    driver = load(
+        "kokoro-82m",
+        threads=threads,
+        precision=precision,
+        isa=isa,
+        cache=weights / "sonant-cache",
+        weights=weights / "kokoro-v1_0.pth",
+    )._driver
     voice, seed = driver._catalog.get("af_heart"), np.zeros((1, 2), np.int32)
     return lambda text, phonemes: len(driver.speak_phonemes(phonemes, voice, 1.0, seed)[0])
 
@@ -61,8 +68,9 @@ def torch(weights: Path, threads: int) -> Speak:
     from kokoro.model import KModel
 
     t.set_num_threads(threads)
-    model = KModel(repo_id="hexgrad/Kokoro-82M", config=str(weights / "config.json"),
-                   model=str(weights / "kokoro-v1_0.pth")).eval()
+    model = KModel(
+        repo_id="hexgrad/Kokoro-82M", config=str(weights / "config.json"), model=str(weights / "kokoro-v1_0.pth")
+    ).eval()
     voice = t.from_numpy(_voice(weights))
     return lambda text, phonemes: model(phonemes, voice[len(phonemes) - 1][None], 1.0).numel()
 
@@ -109,8 +117,9 @@ def main() -> None:
     arguments.add_argument("--weights", type=Path, required=True)
     arguments.add_argument("--threads", type=int, required=True)
     given = arguments.parse_args()
-    texts, phonemes = (json.loads((DATA / f"benchmark_{kind}.json").read_text(encoding="utf-8"))
-                       for kind in ("texts", "phonemes"))
+    texts, phonemes = (
+        json.loads((DATA / f"benchmark_{kind}.json").read_text(encoding="utf-8")) for kind in ("texts", "phonemes")
+    )
     speak = ENGINES[given.engine](given.weights, given.threads)
     speak(texts[0], phonemes[0])
     cold_s = time.time() - STARTED
@@ -120,10 +129,22 @@ def main() -> None:
         samples = speak(text, sounds)
         seconds.append(time.perf_counter() - began)
         audio.append(samples / SAMPLE_RATE)
-    sys.stdout.write(json.dumps({
-        "engine": given.engine, "threads": given.threads, "rtf": sum(seconds) / sum(audio),
-        "rtf_short": sum(seconds[:-1]) / sum(audio[:-1]), "rtf_long": seconds[-1] / audio[-1],
-        "sentence_ms": seconds[0] * 1e3, "cold_s": cold_s, "rss_mib": peak_rss_mib(), "audio_s": sum(audio)}) + "\n")
+    sys.stdout.write(
+        json.dumps(
+            {
+                "engine": given.engine,
+                "threads": given.threads,
+                "rtf": sum(seconds) / sum(audio),
+                "rtf_short": sum(seconds[:-1]) / sum(audio[:-1]),
+                "rtf_long": seconds[-1] / audio[-1],
+                "sentence_ms": seconds[0] * 1e3,
+                "cold_s": cold_s,
+                "rss_mib": peak_rss_mib(),
+                "audio_s": sum(audio),
+            }
+        )
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     python benchmarks/wer.py official PROSE.jsonl --weights FOLDER --out FOLDER2       (where torch and kokoro are)
     python benchmarks/wer.py hear PROSE.jsonl --out FOLDER2 [--model WHISPER_FOLDER]   (where faster-whisper is)
 
-PROSE.jsonl has lines {"text", "phonemes"}. `hear` prints the word error rate of each engine's audio and their difference.
+PROSE.jsonl has lines {"text", "phonemes"}. `hear` prints the word error rate of each engine's audio and their
+difference.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def lines(path: Path) -> list[dict[str, str]]:
 def speak(prose: Path, weights: Path, out: Path, precision: str, engine: str) -> None:
     from sonant.engine.load import load
 
-    driver = load("kokoro-82m", weights=weights / "kokoro-v1_0.pth", cache=weights / "sonant-cache",
-                  precision=precision)._driver
+    driver = load(
+        "kokoro-82m", weights=weights / "kokoro-v1_0.pth", cache=weights / "sonant-cache", precision=precision
+    )._driver
     voice = driver._catalog.get("af_heart")
     for i, line in enumerate(lines(prose)):
         samples, _ = driver.speak_phonemes(line["phonemes"], voice, 1.0, np.array([[0, i]], np.int32))
@@ -40,8 +42,9 @@ def official(prose: Path, weights: Path, out: Path) -> None:
     import torch
     from kokoro.model import KModel
 
-    model = KModel(repo_id="hexgrad/Kokoro-82M", config=str(weights / "config.json"),
-                   model=str(weights / "kokoro-v1_0.pth")).eval()
+    model = KModel(
+        repo_id="hexgrad/Kokoro-82M", config=str(weights / "config.json"), model=str(weights / "kokoro-v1_0.pth")
+    ).eval()
     # The voice that sonant ships is f16; the same numbers for both.
     voice = torch.from_numpy(np.fromfile(weights / "af_heart.bin", "<f4").astype(np.float16).astype(np.float32))
     for i, line in enumerate(lines(prose)):

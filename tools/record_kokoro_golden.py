@@ -1,7 +1,7 @@
 """Record what the official Kokoro package computes: tests/families/kokoro/data/golden_tiny.npz and golden_real.npz.
 
-Needs, in a virtual environment of its own, torch and kokoro 0.9.4, and for the real weights the official files as a folder
-(config.json, kokoro-v1_0.pth, voices/af_heart.pt):
+Needs, in a virtual environment of its own, torch and kokoro 0.9.4, and for the real weights the official files as a
+folder (config.json, kokoro-v1_0.pth, voices/af_heart.pt):
 
     PYTHONPATH=src python tools/record_kokoro_golden.py tiny
     PYTHONPATH=src python tools/record_kokoro_golden.py real FOLDER PHONEMES.json
@@ -52,17 +52,29 @@ def stages(model: Any, ids: list[int], style: torch.Tensor) -> dict[str, np.ndar
     def keep(name: str) -> Any:
         return lambda module, given, result: kept.__setitem__(name, result[0] if isinstance(result, tuple) else result)
 
-    hooks = [module.register_forward_hook(keep(name)) for name, module in (
-        ("dur_enc", model.predictor.text_encoder), ("F0", model.predictor.F0_proj), ("N", model.predictor.N_proj),
-        ("text_encoder", model.text_encoder))]
+    hooks = [
+        module.register_forward_hook(keep(name))
+        for name, module in (
+            ("dur_enc", model.predictor.text_encoder),
+            ("F0", model.predictor.F0_proj),
+            ("N", model.predictor.N_proj),
+            ("text_encoder", model.text_encoder),
+        )
+    ]
     own, frames = run(model, ids, style, kept, inject=False)
     injected, _ = run(model, ids, style, kept, inject=True)
     for hook in hooks:
         hook.remove()
     arrays = {name: tensor[0].numpy() for name, tensor in kept.items()}
     arrays["text_encoder"], arrays["magnitude"] = arrays["text_encoder"].T, arrays["magnitude"].T
-    return {**arrays, "F0": arrays["F0"].ravel(), "N": arrays["N"].ravel(), "audio": injected, "own_audio": own,
-            "frames": frames}
+    return {
+        **arrays,
+        "F0": arrays["F0"].ravel(),
+        "N": arrays["N"].ravel(),
+        "audio": injected,
+        "own_audio": own,
+        "frames": frames,
+    }
 
 
 def run(model: Any, ids: list[int], style: torch.Tensor, kept: dict[str, torch.Tensor], *, inject: bool) -> Any:
@@ -76,7 +88,7 @@ def run(model: Any, ids: list[int], style: torch.Tensor, kept: dict[str, torch.T
         if not inject:
             return magnitude, angle
         given = torch.from_numpy(golden.injected_spectrum(magnitude.shape[-1]).T[None].copy())
-        return given[:, :golden.BINS], given[:, golden.BINS:]
+        return given[:, : golden.BINS], given[:, golden.BINS :]
 
     torch.randn_like, stft.transform = torch.zeros_like, spectrum
     try:

@@ -1,9 +1,9 @@
 """sonant: text to speech on your own machine, with the start and end time of every word.
 
-    import sonant
-    speech = sonant.load("kokoro-82m").speak("Hello there.")
-    speech.save("hello.wav")
-    speech.words  # (WordTiming(text='Hello', start_s=…, end_s=…, …), …)
+import sonant
+speech = sonant.load("kokoro-82m").speak("Hello there.")
+speech.save("hello.wav")
+speech.words  # (WordTiming(text='Hello', start_s=…, end_s=…, …), …)
 """
 
 from __future__ import annotations
@@ -28,14 +28,30 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AudioChunk", "BackendError", "Cancelled", "CheckpointError", "InputError", "MissingExtra", "SonantError", "Speech",
-    "Synthesizer", "TextError", "UnknownName", "VoiceInfo", "WordTiming", "load",
+    "AudioChunk",
+    "BackendError",
+    "Cancelled",
+    "CheckpointError",
+    "InputError",
+    "MissingExtra",
+    "SonantError",
+    "Speech",
+    "Synthesizer",
+    "TextError",
+    "UnknownName",
+    "VoiceInfo",
+    "WordTiming",
+    "load",
 ]
 
 # Everything that needs numpy is imported when first asked for, so that `import sonant` costs nothing.
 _HOMES = {
-    "load": "sonant.engine.load", "Synthesizer": "sonant.engine.synthesizer", "AudioChunk": "sonant.types",
-    "Speech": "sonant.types", "VoiceInfo": "sonant.types", "WordTiming": "sonant.types",
+    "load": "sonant.engine.load",
+    "Synthesizer": "sonant.engine.synthesizer",
+    "AudioChunk": "sonant.types",
+    "Speech": "sonant.types",
+    "VoiceInfo": "sonant.types",
+    "WordTiming": "sonant.types",
 }
 
 

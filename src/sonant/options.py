@@ -32,15 +32,17 @@ class LoadOptions:
         if self.precision not in PRECISIONS:
             raise UnknownName("precision", self.precision, PRECISIONS)
         if self.threads is not None and not (type(self.threads) is int and 1 <= self.threads <= 1024):
-            raise InputError(f"threads is {self.threads!r}; wanted a whole number from 1 to 1024, or None for one per core")
+            raise InputError(
+                f"threads is {self.threads!r}; wanted a whole number from 1 to 1024, or None for one per core"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeakOptions:
     """How a text is spoken.
 
-    voice: a name or a blend (`af_heart:0.7,am_michael:0.3`), None for the model's default. speed: 1.0 is the model's own
-    pace, 2.0 twice as fast. seed: the same seed gives the same audio. language: BCP-47, None for the voice's own.
+    voice: a name or a blend (`af_heart:0.7,am_michael:0.3`), None for the model's default. speed: 1.0 is the model's
+    own pace, 2.0 twice as fast. seed: the same seed gives the same audio. language: BCP-47, None for the voice's own.
     """
 
     voice: str | None = None

@@ -14,8 +14,8 @@ import numpy as np
 class WordTiming:
     """One word of the original text and when it sounds.
 
-    `text` is the word as written, `text[char_start:char_end]` of what was spoken from. Times are seconds in the delivered
-    samples; a word that makes no sound (an emoji, a lone dash) has start_s == end_s.
+    `text` is the word as written, `text[char_start:char_end]` of what was spoken from. Times are seconds in the
+    delivered samples; a word that makes no sound (an emoji, a lone dash) has start_s == end_s.
     """
 
     text: str
@@ -27,7 +27,8 @@ class WordTiming:
 
 @dataclass(frozen=True, slots=True)
 class AudioChunk:
-    """A stretch of a stream: mono float32 `samples`, the words that sound in it (times from the start of the stream)."""
+    """A stretch of a stream: mono float32 `samples`, the words that sound in it (times from the start of the
+    stream)."""
 
     samples: np.ndarray
     sample_rate: int
@@ -57,9 +58,16 @@ class Speech:
 
     def to_json(self) -> str:
         """Sample rate, duration and the words, as one JSON object."""
-        return json.dumps({"sample_rate": self.sample_rate, "duration_s": round(self.duration_s, 6),
-                           "word_source": self.word_source, "words": [asdict(w) for w in self.words]},
-                          ensure_ascii=False, indent=1)
+        return json.dumps(
+            {
+                "sample_rate": self.sample_rate,
+                "duration_s": round(self.duration_s, 6),
+                "word_source": self.word_source,
+                "words": [asdict(w) for w in self.words],
+            },
+            ensure_ascii=False,
+            indent=1,
+        )
 
 
 @dataclass(frozen=True, slots=True)

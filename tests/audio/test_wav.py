@@ -14,7 +14,12 @@ from sonant.errors import InputError
 def test_int16_file_is_read_back_by_the_standard_library() -> None:
     samples = np.sin(np.arange(1000) / 20).astype(np.float32)
     with wave.open(io.BytesIO(wav_bytes(samples, 24_000))) as file:
-        assert (file.getframerate(), file.getnchannels(), file.getsampwidth(), file.getnframes()) == (24_000, 1, 2, 1000)
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth(), file.getnframes()) == (
+            24_000,
+            1,
+            2,
+            1000,
+        )
         found = np.frombuffer(file.readframes(1000), "<i2")
     np.testing.assert_allclose(found / 32767, samples, atol=0.5 / 32767 + 1e-7)
 
@@ -29,7 +34,13 @@ def test_float_file_has_true_sizes_and_exact_samples() -> None:
 
 
 def test_int16_rounds_and_clips() -> None:
-    assert to_int16(np.array([1.0, 1.2, -1.0, -7.0, 0.50001 / 32767], np.float32)).tolist() == [32767, 32767, -32767, -32768, 1]
+    assert to_int16(np.array([1.0, 1.2, -1.0, -7.0, 0.50001 / 32767], np.float32)).tolist() == [
+        32767,
+        32767,
+        -32767,
+        -32768,
+        1,
+    ]
 
 
 def test_no_samples_make_a_valid_file() -> None:
@@ -38,7 +49,7 @@ def test_no_samples_make_a_valid_file() -> None:
 
 
 def test_wrong_subtype_and_place_are_named(tmp_path: object) -> None:
-    with pytest.raises(InputError, match="int24.*int16, float32"):
+    with pytest.raises(InputError, match=r"int24.*int16, float32"):
         wav_bytes(np.zeros(1, np.float32), 24_000, subtype="int24")
     with pytest.raises(InputError, match=r"cannot write .*nowhere"):
         write_wav(f"{tmp_path}/nowhere/a.wav", np.zeros(1, np.float32), 24_000)

@@ -20,16 +20,22 @@ def test_models_and_help() -> None:
         assert verb in run("--help").output
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("say", "hi", "-o", "a.wav", "--model", "kokoro-82"), "unknown model 'kokoro-82'; did you mean 'kokoro-82m'?"),
-    (("say", "hi", "-o", "a.wav", "--device", "gpu"), "unknown device 'gpu'"),
-    (("say", "hi", "-o", "a.wav", "--precision", "fp16"), "unknown precision 'fp16'; did you mean 'f16' or 'bf16'?"),
-    (("say", "hi", "-o", "a.wav", "--threads", "0"), "threads is 0"),
-    (("say", "hi", "-o", "nowhere/a.wav"), "there is no folder nowhere"),
-    (("inspect", "nothing-here"), "no file 'nothing-here', and no model of that name"),
-    (("inspect", "kokoro-82m", "--program", "decode"), "unknown program 'decode'; did you mean 'decoder'?"),
-    (("phonemize", "hola", "--language", "es"), "es"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("say", "hi", "-o", "a.wav", "--model", "kokoro-82"), "unknown model 'kokoro-82'; did you mean 'kokoro-82m'?"),
+        (("say", "hi", "-o", "a.wav", "--device", "gpu"), "unknown device 'gpu'"),
+        (
+            ("say", "hi", "-o", "a.wav", "--precision", "fp16"),
+            "unknown precision 'fp16'; did you mean 'f16' or 'bf16'?",
+        ),
+        (("say", "hi", "-o", "a.wav", "--threads", "0"), "threads is 0"),
+        (("say", "hi", "-o", "nowhere/a.wav"), "there is no folder nowhere"),
+        (("inspect", "nothing-here"), "no file 'nothing-here', and no model of that name"),
+        (("inspect", "kokoro-82m", "--program", "decode"), "unknown program 'decode'; did you mean 'decoder'?"),
+        (("phonemize", "hola", "--language", "es"), "es"),
+    ],
+)
 def test_wrong_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2

@@ -22,8 +22,16 @@ class CountingDriver:
     """One piece per word, 100 samples each, whose value is the index of the piece."""
 
     sample_rate = RATE
-    capabilities = Capabilities(languages=("en-US",), named_voices=True, voice_blending=False, cloning=False, speed=True,
-                                streaming_grain="piece", word_source="duration", licence="none")
+    capabilities = Capabilities(
+        languages=("en-US",),
+        named_voices=True,
+        voice_blending=False,
+        cloning=False,
+        speed=True,
+        streaming_grain="piece",
+        word_source="duration",
+        licence="none",
+    )
 
     def __init__(self) -> None:
         self.spoken: list[int] = []
@@ -70,14 +78,19 @@ def test_closing_a_stream_stops_the_work(driver: CountingDriver) -> None:
     assert driver.cancel.is_set
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"speed": 0}, "speed is 0; wanted a number from 0.25 to 4"),
-    ({"speed": float("nan")}, "speed is nan"),
-    ({"speed": "fast"}, "speed is 'fast'"),
-    ({"seed": -1}, "seed is -1; wanted a whole number"),
-    ({"seed": 1.5}, "seed is 1.5"),
-])
-def test_bad_options_are_named_before_any_work(driver: CountingDriver, options: dict[str, object], message: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"speed": 0}, "speed is 0; wanted a number from 0.25 to 4"),
+        ({"speed": float("nan")}, "speed is nan"),
+        ({"speed": "fast"}, "speed is 'fast'"),
+        ({"seed": -1}, "seed is -1; wanted a whole number"),
+        ({"seed": 1.5}, "seed is 1.5"),
+    ],
+)
+def test_bad_options_are_named_before_any_work(
+    driver: CountingDriver, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         Synthesizer("counting", driver).stream("a", **options)  # type: ignore[arg-type]
     assert driver.spoken == []

@@ -10,10 +10,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from recogniser import Recogniser  # noqa: E402 - found through the line above
+from recogniser import Recogniser
 
-import sonant  # noqa: E402
-from sonant.families.kokoro.weights import installed_parts  # noqa: E402
+import sonant
+from sonant.families.kokoro.weights import installed_parts
 
 
 def _missing(reason: str) -> None:

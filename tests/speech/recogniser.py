@@ -1,4 +1,5 @@
-"""Whisper as a listener: what it heard, and the word error rate against the text. Offline; the model is a pip package."""
+"""Whisper as a listener: what it heard, and the word error rate against the text. Offline; the model is a pip
+package."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ class Errors:
         return (self.substitutions + self.deletions + self.insertions) / self.words
 
     def __str__(self) -> str:
-        return (f"WER {self.rate:.2%} of {self.words} words (substituted {self.substitutions}, deleted {self.deletions}, "
-                f"inserted {self.insertions})")
+        return (
+            f"WER {self.rate:.2%} of {self.words} words (substituted {self.substitutions}, deleted {self.deletions}, "
+            f"inserted {self.insertions})"
+        )
 
 
 class Recogniser:
@@ -38,8 +41,13 @@ class Recogniser:
             from whisper_normalizer.english import EnglishTextNormalizer
 
         self._normalize = EnglishTextNormalizer()
-        self._model = WhisperModel(str(folder or packaged_model()), device="cpu", compute_type="float32",
-                                   cpu_threads=threads, local_files_only=True)
+        self._model = WhisperModel(
+            str(folder or packaged_model()),
+            device="cpu",
+            compute_type="float32",
+            cpu_threads=threads,
+            local_files_only=True,
+        )
 
     def hear(self, samples: np.ndarray, sample_rate: int) -> str:
         """What is said in mono float32 `samples`."""
@@ -48,8 +56,9 @@ class Recogniser:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             at_16k = soxr.resample(samples, sample_rate, SAMPLE_RATE)
-            segments, _ = self._model.transcribe(at_16k, language="en", beam_size=5, temperature=0.0,
-                                                 condition_on_previous_text=False)
+            segments, _ = self._model.transcribe(
+                at_16k, language="en", beam_size=5, temperature=0.0, condition_on_previous_text=False
+            )
             return " ".join(segment.text.strip() for segment in segments)
 
     def errors(self, texts: list[str], heard: list[str]) -> Errors:
@@ -57,8 +66,9 @@ class Recogniser:
         import jiwer
 
         found = jiwer.process_words(list(map(self._normalize, texts)), list(map(self._normalize, heard)))
-        return Errors(found.substitutions, found.deletions, found.insertions,
-                      found.hits + found.substitutions + found.deletions)
+        return Errors(
+            found.substitutions, found.deletions, found.insertions, found.hits + found.substitutions + found.deletions
+        )
 
 
 def packaged_model() -> Path:

@@ -12,9 +12,11 @@ from recogniser import Recogniser
 import sonant
 
 TEXTS = json.loads(
-    (Path(__file__).parents[1] / "families" / "kokoro" / "data" / "benchmark_texts.json").read_text(encoding="utf-8"))
+    (Path(__file__).parents[1] / "families" / "kokoro" / "data" / "benchmark_texts.json").read_text(encoding="utf-8")
+)
 MAX_WER = 0.05
-"""The official package's audio of these texts has 3.35 % with this recogniser, which mishears "canoe" from every voice."""
+"""The official package's audio of these texts has 3.35 % with this recogniser, which mishears "canoe" from every
+voice."""
 
 pytestmark = pytest.mark.weights
 
@@ -29,10 +31,10 @@ def test_every_word_has_its_time_and_place(synth: sonant.Synthesizer) -> None:
     text = "It cost $5.30 in 1908, or so “they” said — really! 🎉"
     speech = synth.speak(text)
     assert [w.text for w in speech.words] == text.split()
-    assert all(text[w.char_start:w.char_end] == w.text for w in speech.words)
+    assert all(text[w.char_start : w.char_end] == w.text for w in speech.words)
     times = [t for w in speech.words for t in (w.start_s, w.end_s)]
     assert times == sorted(times)
-    assert 0 <= times[0]
+    assert times[0] >= 0
     assert times[-1] <= speech.duration_s
 
 

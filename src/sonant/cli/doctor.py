@@ -20,9 +20,11 @@ def report(cache: str | None) -> tuple[list[str], bool]:
     from sonant.engine.load import available_cores
 
     root = Path(cache) if cache else default_cache_root(os.environ)
-    lines = [f"sonant {importlib.metadata.version('sonant')}, Python {platform.python_version()}, "
-             f"{platform.system()} {platform.machine()}, {available_cores()} cores",
-             f"cache: {root}{'' if root.exists() else ' (not made yet)'}"]
+    lines = [
+        f"sonant {importlib.metadata.version('sonant')}, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}, {available_cores()} cores",
+        f"cache: {root}{'' if root.exists() else ' (not made yet)'}",
+    ]
     healthy = True
     for title, check in (("kernels", _kernels), ("Kokoro weights", _weights)):
         try:

@@ -46,8 +46,10 @@ def describe_model(name: str, program: str | None, *, fused: bool) -> str:
     from sonant.program.serialize import to_text
 
     if name not in CATALOG:
-        raise InputError(f"no file {name!r}, and no model of that name; files: .safetensors .pth .pt .onnx, models: "
-                         f"{', '.join(CATALOG)}")
+        raise InputError(
+            f"no file {name!r}, and no model of that name; files: .safetensors .pth .pt .onnx, models: "
+            f"{', '.join(CATALOG)}"
+        )
     entry = find(name)
     programs = {p.name.split(".")[-1]: p for p in official_programs()}
     if program is not None:
@@ -55,7 +57,10 @@ def describe_model(name: str, program: str | None, *, fused: bool) -> str:
             raise UnknownName("program", program, programs)
         return to_text(fuse(programs[program]) if fused else programs[program])
     sizes = ", ".join(f"{k}={v}" for k, v in TYPICAL_SIZES.items())
-    lines = [f"{entry.name}: {entry.parameters:,} parameters, {entry.licence}, {entry.source}", f"workspace at {sizes}:"]
+    lines = [
+        f"{entry.name}: {entry.parameters:,} parameters, {entry.licence}, {entry.source}",
+        f"workspace at {sizes}:",
+    ]
     return "\n".join([*lines, *(_program_line(p, fuse(p)) for p in programs.values())])
 
 
@@ -64,5 +69,7 @@ def _program_line(plain: Program, fused: Program) -> str:
 
     buffers = assign(fused, TYPICAL_SIZES).buffers
     peak = sum(4 * max(size.evaluate(TYPICAL_SIZES) for size in tenants) for tenants in buffers)
-    return (f"  {plain.name:<18}{len(plain.nodes):>5} nodes, {len(fused.nodes)} fused, {len(plain.weights)} weights, "
-            f"{len(buffers)} buffers, peak {peak / 2**20:.1f} MiB")
+    return (
+        f"  {plain.name:<18}{len(plain.nodes):>5} nodes, {len(fused.nodes)} fused, {len(plain.weights)} weights, "
+        f"{len(buffers)} buffers, peak {peak / 2**20:.1f} MiB"
+    )

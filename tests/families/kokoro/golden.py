@@ -1,7 +1,7 @@
 """Golden figures of the official Kokoro package: what they hold, and the random weights they were recorded with.
 
-`tools/record_kokoro_golden.py` runs the official package and writes data/golden_*.npz; the tests run sonant and compare. A
-stage is kept as its shape, its largest magnitude, and its values at SAMPLES fixed pseudo-random positions.
+`tools/record_kokoro_golden.py` runs the official package and writes data/golden_*.npz; the tests run sonant and
+compare. A stage is kept as its shape, its largest magnitude, and its values at SAMPLES fixed pseudo-random positions.
 """
 
 from __future__ import annotations
@@ -52,8 +52,11 @@ def random_tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
 def sample(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     """The kept form of one stage."""
     at = positions(name, array.size)
-    return {f"{name}.shape": np.array(array.shape), f"{name}.peak": np.abs(array).max().astype(np.float32),
-            f"{name}.values": array.ravel()[at].astype(np.float32)}
+    return {
+        f"{name}.shape": np.array(array.shape),
+        f"{name}.peak": np.abs(array).max().astype(np.float32),
+        f"{name}.values": array.ravel()[at].astype(np.float32),
+    }
 
 
 def positions(name: str, size: int) -> np.ndarray:

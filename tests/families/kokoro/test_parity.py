@@ -1,8 +1,8 @@
 """Kokoro against the official package, stage by stage, on tiny random weights and on the real ones.
 
-Tolerance 1e-4 of a stage's largest magnitude: f32 sums in another order through some forty layers; measured 1e-6 to 2e-5.
-The excitation's magnitude alone has a wider one: the official phase is an f32 sum that reaches 1e4 rad for every second,
-where one rounding is 1e-3 rad; ours is exact.
+Tolerance 1e-4 of a stage's largest magnitude: f32 sums in another order through some forty layers; measured 1e-6 to
+2e-5. The excitation's magnitude alone has a wider one: the official phase is an f32 sum that reaches 1e4 rad for every
+second, where one rounding is 1e-3 rad; ours is exact.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ BENCHMARK_PHONEMES = json.loads((golden.DATA / "benchmark_phonemes.json").read_t
 def without_noise(program: Program) -> Program:
     """The source Program with its normal draws replaced by zeros, as the golden figures were recorded."""
     zero = program.constant(0.0)
-    nodes = [Node("expand", (zero,), {"shape": n.outputs[0].shape}, n.outputs) if n.op == "randn" else n
-             for n in program.nodes]
+    nodes = [
+        Node("expand", (zero,), {"shape": n.outputs[0].shape}, n.outputs) if n.op == "randn" else n
+        for n in program.nodes
+    ]
     return rebuild(program, nodes)
 
 
@@ -56,18 +58,26 @@ class Stages:
         self.decoder = backend.load(model.decoder_program(config), weights)
 
     def run(self, ids: np.ndarray, style: np.ndarray) -> dict[str, np.ndarray]:
-        acoustic, prosodic = np.ascontiguousarray(style[:, :self.half]), np.ascontiguousarray(style[:, self.half:])
+        acoustic, prosodic = np.ascontiguousarray(style[:, : self.half]), np.ascontiguousarray(style[:, self.half :])
         frames, encoding, text = self.text.run({"ids": ids, "style": prosodic, "speed": np.ones(1, np.float32)})
         whole = np.maximum(np.rint(frames[0]), 1).astype(int)
         index = np.repeat(np.arange(ids.shape[1], dtype=np.int32), whole)[None]
         f0, energy = self.prosody.run({"encoding": encoding, "index": index, "style": prosodic})
-        spectrum, = self.source.run({"f0_hz": f0, "seed": np.zeros((1, 2), np.int32)})
+        (spectrum,) = self.source.run({"f0_hz": f0, "seed": np.zeros((1, 2), np.int32)})
         injected = golden.injected_spectrum(spectrum.shape[1])[None]
         given = {"text": text, "index": index, "f0_hz": f0, "energy": energy, "style": acoustic}
-        audio, = self.decoder.run({**given, "spectrum": injected})
-        own, = self.decoder.run({**given, "spectrum": spectrum})
-        return {"frames": whole, "dur_enc": encoding[0], "text_encoder": text[0], "F0": f0.ravel(), "N": energy.ravel(),
-                "magnitude": np.ascontiguousarray(spectrum[0, :, :golden.BINS]), "audio": audio[0], "own_audio": own[0]}
+        (audio,) = self.decoder.run({**given, "spectrum": injected})
+        (own,) = self.decoder.run({**given, "spectrum": spectrum})
+        return {
+            "frames": whole,
+            "dur_enc": encoding[0],
+            "text_encoder": text[0],
+            "F0": f0.ravel(),
+            "N": energy.ravel(),
+            "magnitude": np.ascontiguousarray(spectrum[0, :, : golden.BINS]),
+            "audio": audio[0],
+            "own_audio": own[0],
+        }
 
 
 def assert_golden(found: dict[str, np.ndarray], recorded: Mapping[str, np.ndarray], prefix: str = "") -> None:
@@ -85,8 +95,10 @@ def tiny() -> tuple[KokoroConfig, dict[str, np.ndarray]]:
     data = Path(golden.DATA.parents[3] / "src/sonant/families/kokoro/data/config.json")
     config = KokoroConfig.from_json(golden.tiny_config(json.loads(data.read_text(encoding="utf-8"))))
     shapes = json.loads((golden.DATA / "tiny_shapes.json").read_text(encoding="utf-8"))
-    tensors = {name: LazyTensor(tuple(shape), lambda n=name, s=tuple(shape): golden.random_tensor(n, s))
-               for name, shape in shapes.items()}
+    tensors = {
+        name: LazyTensor(tuple(shape), lambda n=name, s=tuple(shape): golden.random_tensor(n, s))
+        for name, shape in shapes.items()
+    }
     unused = ("bert.pooler.{parameter}",)
     constants = (ConstantRule("{path*}.norm.weight", 1.0), ConstantRule("{path*}.norm.bias", 0.0))
     return config, dict(map_tensors(kokoro_tensors(config), tensors, "tiny", unused, constants))

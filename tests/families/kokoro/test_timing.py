@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,10 @@ from sonant.text.english import Piece, PieceWord
 
 
 def piece(*words: tuple[str, int, int]) -> Piece:
-    made = tuple(PieceWord(text=t, start=10 * i, end=10 * i + len(t), phoneme_start=a, phoneme_end=b, normalized=t)
-                 for i, (t, a, b) in enumerate(words))
+    made = tuple(
+        PieceWord(text=t, start=10 * i, end=10 * i + len(t), phoneme_start=a, phoneme_end=b, normalized=t)
+        for i, (t, a, b) in enumerate(words)
+    )
     return Piece(phonemes="x" * 20, words=made, start=0, end=100, paragraph_end=True)
 
 
@@ -25,7 +29,7 @@ def test_the_last_word_ends_with_its_sound() -> None:
     frames = np.array([4, 20, 10], np.int64)
     samples = np.zeros(34 * 600, np.float32)
     samples[2400:9000] = 0.5
-    word, = word_timings(piece(("ab", 0, 1)), frames, samples)
+    (word,) = word_timings(piece(("ab", 0, 1)), frames, samples)
     assert word.end_s == pytest.approx(9000 / 24_000, abs=0.005)
 
 
@@ -35,4 +39,4 @@ def test_silent_words_keep_their_place_in_order() -> None:
     assert [w.text for w in found] == ["—", "ab", "🎉"]
     assert found[0].start_s == found[0].end_s == 0
     assert found[2].start_s == found[2].end_s == found[1].end_s
-    assert all(a.end_s <= b.start_s for a, b in zip(found, found[1:], strict=False))
+    assert all(a.end_s <= b.start_s for a, b in itertools.pairwise(found))

@@ -24,8 +24,15 @@ MAX_FRAMES_PER_ID = 200
 """5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""
 
 CAPABILITIES = Capabilities(
-    languages=text.LANGUAGES, named_voices=True, voice_blending=True, cloning=False, speed=True, streaming_grain="piece",
-    word_source="duration", licence="Apache-2.0")
+    languages=text.LANGUAGES,
+    named_voices=True,
+    voice_blending=True,
+    cloning=False,
+    speed=True,
+    streaming_grain="piece",
+    word_source="duration",
+    licence="Apache-2.0",
+)
 
 
 class KokoroDriver:
@@ -34,8 +41,16 @@ class KokoroDriver:
     sample_rate = model.SAMPLE_RATE
     capabilities = CAPABILITIES
 
-    def __init__(self, config: KokoroConfig, weights: Weights, backend: Backend, *, voices: VoiceCatalog, precision: str,
-                 cache: Path | None) -> None:
+    def __init__(
+        self,
+        config: KokoroConfig,
+        weights: Weights,
+        backend: Backend,
+        *,
+        voices: VoiceCatalog,
+        precision: str,
+        cache: Path | None,
+    ) -> None:
         self.config, self._catalog = config, voices
         arithmetic = "bf16" if precision == "bf16" else "f32"
         decoder = model.decoder_program(config, dtype=precision, precision=arithmetic)
@@ -60,8 +75,9 @@ class KokoroDriver:
         samples, frames = self.speak_phonemes(piece.phonemes, self._voice(options), options.speed, seed, cancel)
         return PieceAudio(samples, word_timings(piece, frames, samples))
 
-    def speak_phonemes(self, phonemes: str, voice: VoicePack, speed: float, seed: np.ndarray,
-                       cancel: CancelFlag | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def speak_phonemes(
+        self, phonemes: str, voice: VoicePack, speed: float, seed: np.ndarray, cancel: CancelFlag | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Samples f32 [600*T] and the frames i64 [P] of every token id (both ends included); seed is i32 [1,2]."""
         ids = text.token_ids(phonemes, self.config.vocab)
         row = np.ascontiguousarray(voice.style(len(phonemes)))
@@ -73,15 +89,26 @@ class KokoroDriver:
         index = np.repeat(np.arange(len(frames), dtype=np.int32), frames)[None]
         f0_hz, energy = self._prosody.run({"encoding": encoding, "index": index, "style": prosodic}, cancel=cancel)
         spectrum = self._source.run({"f0_hz": f0_hz, "seed": seed}, cancel=cancel)[0]
-        audio = self._decoder.run({"text": encoded, "index": index, "f0_hz": f0_hz, "energy": energy,
-                                   "spectrum": spectrum, "style": acoustic}, cancel=cancel)[0]
+        audio = self._decoder.run(
+            {
+                "text": encoded,
+                "index": index,
+                "f0_hz": f0_hz,
+                "energy": energy,
+                "spectrum": spectrum,
+                "style": acoustic,
+            },
+            cancel=cancel,
+        )[0]
         return audio[0], frames
 
 
 def _whole_frames(predicted: np.ndarray) -> np.ndarray:
     """i64 [P]: rounded half to even, at least one frame each, as the official model does."""
     if not np.isfinite(predicted).all() or predicted.max() > MAX_FRAMES_PER_ID:
-        raise BackendError(f"Kokoro predicted a duration of {predicted.max():g} frames for one phoneme; the weights are "
-                           "damaged or not Kokoro's")
+        raise BackendError(
+            f"Kokoro predicted a duration of {predicted.max():g} frames for one phoneme; the weights are "
+            "damaged or not Kokoro's"
+        )
     frames: np.ndarray = np.maximum(np.rint(predicted), 1).astype(np.int64)
     return frames

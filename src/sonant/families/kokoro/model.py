@@ -1,7 +1,8 @@
-"""Kokoro's network as four Programs: text → durations, prosody → f0 and energy, source → harmonic spectrum, decoder → audio.
+"""Kokoro's network as four Programs: text → durations, prosody → f0 and energy, source → harmonic spectrum, decoder →
+audio.
 
-Axes: B batch (1), P token ids (phonemes with 0 at both ends), T frames of 25 ms. Sources: kokoro 0.9.4 (model.py, modules.py,
-istftnet.py), itself StyleTTS 2 with an iSTFTNet vocoder. Reference figures: docs/families/kokoro.md.
+Axes: B batch (1), P token ids (phonemes with 0 at both ends), T frames of 25 ms. Sources: kokoro 0.9.4 (model.py,
+modules.py, istftnet.py), itself StyleTTS 2 with an iSTFTNet vocoder. Reference figures: docs/families/kokoro.md.
 """
 
 from __future__ import annotations
@@ -104,9 +105,10 @@ def _text_encoder(s: Scope, ids: Value, config: KokoroConfig) -> Value:
     return bilstm(s / "lstm", x, d // 2)
 
 
-# --- prosody: encoding at frame rate → f0, energy ----------------------------------------------------------------------
+# --- prosody: encoding at frame rate → f0, energy ---------------------------------------------------------------------
 def prosody_program(config: KokoroConfig) -> Program:
-    """encoding [1,P,D+S], index [1,T] (the token of each frame), prosody style [1,S] → f0_hz [1,2T,1], energy [1,2T,1]."""
+    """encoding [1,P,D+S], index [1,T] (the token of each frame), prosody style [1,S] → f0_hz [1,2T,1], energy
+    [1,2T,1]."""
     p = Program("kokoro.prosody")
     d = config.hidden_dim
     encoding = p.input("encoding", (1, P, d + config.style_dim))
@@ -145,8 +147,9 @@ def adain_resblk1d(s: Scope, x: Value, style: Value, n: int, *, upsample: bool =
 def source_program(config: KokoroConfig) -> Program:
     """f0_hz [1,2T,1], seed [1,2] → spectrum [1,120T+1,22] (magnitude, then angle) of the excitation.
 
-    Nine sines whose phases run in turns at frame rate, plus Gaussian noise. The official model draws noise per harmonic and
-    mixes the nine with one linear layer; the mix of nine independent normals is one normal of the layer's norm, drawn once.
+    Nine sines whose phases run in turns at frame rate, plus Gaussian noise. The official model draws noise per harmonic
+    and mixes the nine with one linear layer; the mix of nine independent normals is one normal of the layer's norm,
+    drawn once.
     """
     p = Program("kokoro.source")
     f0 = p.input("f0_hz", (1, F0_PER_FRAME * T, 1))
@@ -174,9 +177,10 @@ def source_program(config: KokoroConfig) -> Program:
     return p
 
 
-# --- decoder: text at frame rate, f0, energy, spectrum → audio ---------------------------------------------------------
+# --- decoder: text at frame rate, f0, energy, spectrum → audio --------------------------------------------------------
 def decoder_program(config: KokoroConfig, *, dtype: str = "f32", precision: str = "f32") -> Program:
-    """text [1,P,D], index [1,T], f0_hz [1,2T,1], energy [1,2T,1], spectrum [1,120T+1,22], style [1,S] → audio [1,600T]."""
+    """text [1,P,D], index [1,T], f0_hz [1,2T,1], energy [1,2T,1], spectrum [1,120T+1,22], style [1,S] → audio
+    [1,600T]."""
     p = Program("kokoro.decoder")
     text = p.input("text", (1, P, config.hidden_dim))
     index = p.input("index", (1, T), "i32")
@@ -205,7 +209,9 @@ def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: Kokoro
     rates, c = vocoder.upsample_rates, vocoder.upsample_initial_channel
     for i, (rate, kernel) in enumerate(zip(rates, vocoder.upsample_kernel_sizes, strict=True)):
         c, last = c // 2, i + 1 == len(rates)
-        x = conv_transpose1d(s / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2)
+        x = conv_transpose1d(
+            s / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2
+        )
         if last:
             x = ops.pad(x, 1, 1, 0, "reflect")
         x = ops.add(x, _source_branch(s, i, spectrum, style, c, rates))

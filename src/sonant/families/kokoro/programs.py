@@ -17,5 +17,9 @@ def official_config() -> KokoroConfig:
 
 def official_programs() -> list[Program]:
     config = official_config()
-    return [model.text_program(config), model.prosody_program(config), model.source_program(config),
-            model.decoder_program(config)]
+    return [
+        model.text_program(config),
+        model.prosody_program(config),
+        model.source_program(config),
+        model.decoder_program(config),
+    ]

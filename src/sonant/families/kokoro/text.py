@@ -18,8 +18,10 @@ MAX_PHONEMES = 510
 def pieces(text: str, language: str) -> list[Piece]:
     """The text cut into pieces that the model can speak, in order, every word in exactly one."""
     if language not in LANGUAGES:
-        raise InputError(f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
-                         "pass language=")
+        raise InputError(
+            f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
+            "pass language="
+        )
     return english.pieces(text, language=language, limit=MAX_PHONEMES)
 
 
@@ -27,5 +29,7 @@ def token_ids(phonemes: str, vocab: Mapping[str, int]) -> np.ndarray:
     """i32 [1, P]: the phonemes with id 0 at both ends. A symbol outside the vocabulary is a TextError."""
     unknown = sorted(set(phonemes) - set(vocab))
     if unknown:
-        raise TextError(f"Kokoro has no symbol {' '.join(map(repr, unknown))}; its alphabet is {''.join(sorted(vocab))}")
+        raise TextError(
+            f"Kokoro has no symbol {' '.join(map(repr, unknown))}; its alphabet is {''.join(sorted(vocab))}"
+        )
     return np.array([[0, *(vocab[c] for c in phonemes), 0]], np.int32)

@@ -1,8 +1,9 @@
 """Word times from Kokoro's durations.
 
-Every token id has a whole number of 25 ms frames, so a word is the sum of its phonemes. Measured on the official weights,
-the network lets a phoneme sound a little before its frames begin: LEAD_S is subtracted (docs/families/kokoro.md has the
-figures). The end of a word before a pause is where its sound ends, since the duration of the last phoneme holds its decay.
+Every token id has a whole number of 25 ms frames, so a word is the sum of its phonemes. Measured on the official
+weights, the network lets a phoneme sound a little before its frames begin: LEAD_S is subtracted
+(docs/families/kokoro.md has the figures). The end of a word before a pause is where its sound ends, since the duration
+of the last phoneme holds its decay.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ def word_timings(piece: Piece, frames: np.ndarray, samples: np.ndarray) -> tuple
     """The words of `piece`, times from its first sample. `frames` i64 [P] with both ends, `samples` f32 [S]."""
     starts = np.concatenate([[0], np.cumsum(frames)]) * FRAME_S - LEAD_S
     total = len(samples) / SAMPLE_RATE
-    spans = [(starts[w.phoneme_start + 1], starts[w.phoneme_end + 1]) if w.phoneme_end > w.phoneme_start else None
-             for w in piece.words]
+    spans = [
+        (starts[w.phoneme_start + 1], starts[w.phoneme_end + 1]) if w.phoneme_end > w.phoneme_start else None
+        for w in piece.words
+    ]
     sounding = [s for s in spans if s is not None]
     following = iter([*(s[0] for s in sounding[1:]), total])
     loud = _loud_steps(samples)
@@ -57,4 +60,6 @@ def _sound_end(loud: np.ndarray, start: float, end: float, following: float) -> 
         return end
     first, last = round(start * SAMPLE_RATE / ENERGY_STEP), round(following * SAMPLE_RATE / ENERGY_STEP)
     sounding = np.flatnonzero(loud[first:last])
-    return end if not len(sounding) else max(start, min((first + sounding[-1] + 1) * ENERGY_STEP / SAMPLE_RATE, following))
+    return (
+        end if not len(sounding) else max(start, min((first + sounding[-1] + 1) * ENERGY_STEP / SAMPLE_RATE, following))
+    )
