@@ -65,6 +65,8 @@ def test_inspect_shows_programs_and_tensors(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     write_safetensors(path, {"w": Tensor(np.zeros((2, 3), np.float32), "f32")}, {})
     assert "1 tensors" in run("inspect", str(path)).output
+    small = Path(__file__).parents[1] / "checkpoint" / "data" / "torch_small.pt"
+    assert "f32" in run("inspect", str(small)).output
 
 
 def test_standard_input_must_be_utf8() -> None:

@@ -33,7 +33,8 @@ def wav_bytes(samples: np.ndarray, sample_rate: int, *, subtype: str = "int16") 
 def to_int16(samples: np.ndarray) -> np.ndarray:
     """Little-endian 16-bit integers, rounded and clipped."""
     scaled = np.rint(np.asarray(samples, np.float32) * 32767.0)
-    return np.clip(scaled, -32768, 32767).astype("<i2")
+    clipped: np.ndarray = np.clip(scaled, -32768, 32767).astype("<i2")
+    return clipped
 
 
 def write_wav(path: str | os.PathLike[str], samples: np.ndarray, sample_rate: int, *, subtype: str = "int16") -> Path:

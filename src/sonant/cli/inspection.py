@@ -30,7 +30,7 @@ def _tensors(path: Path) -> Iterable[tuple[str, str, tuple[int, ...]]]:
         from sonant.checkpoint.torch_zip import flat_tensors, open_torch
 
         tree = open_torch(path)
-        flat = {"(the tensor)": tree} if isinstance(tree, Tensor) else flat_tensors(tree)
+        flat = {"(the tensor)": tree} if isinstance(tree, Tensor) else dict(flat_tensors(tree))
         return [(name, t.dtype, t.shape) for name, t in flat.items()]
     if path.suffix == ".onnx":
         from sonant.checkpoint.onnx import open_onnx
