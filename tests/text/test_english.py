@@ -92,6 +92,13 @@ SPOKEN = {
     "COVID-19, B2B, MP3, 18F and 24/7": "COVID nineteen, B to B, M P three, eighteen F and twenty-four seven",
     "He said 'hello' to the dogs' owner.": "He said “hello” to the dogs' owner.",
     "The end.Next one": "The end. Next one",
+    "Henry the VIII of World War I": "Henry the eighth of World War One",
+    "Open 9am-5pm or 10:30-11:45.": "Open nine a m to five p m or ten thirty to eleven forty-five.",
+    "Call (555) 123-4567.": "Call (five five five) one two three, four five six seven.",
+    "See fig. 3 and p. 5; in Jan. it fits.": "See figure three and page five; in January it fits.",
+    "The mid-1990s F-16s won 2:1, 50-50.": "The mid nineteen nineties F sixteens won two to one, fifty fifty.",
+    "x² + α = 5 m²": "x squared plus alpha equals five square meters",
+    "AT&T and R&D": "A T and T and R and D",
 }
 
 
@@ -111,6 +118,11 @@ PHONEMES = {
     "Any help ?": "ˈɛni hˈɛlp?",
     "rock 'n' roll, 'tis": "ɹˈɑk ən ɹˈOl, tˈɪz",
     "well-known": "wˌɛlnˈOn",
+    "Henry VIII, Louis XIV, 5-8, 1½": "hˈɛnɹi ði ˈAθ, lˈui ðə fˌɔɹtˈinθ, fˈIv tʊ ˈAt, wˈʌn ænd ɐ hˈæf",
+    "The students’ rooms": "ðə stˈudᵊnts ɹˈumz",
+    "I recently read a book.": "ˌI ɹˈisᵊntli ɹˈɛd ɐ bˈʊk.",
+    "I didn't read it.": "ˌI dˈɪdᵊnt ɹˈid ɪt.",
+    "gsa.gov": "ʤˌiˌɛsˈA dˈɑt ɡˈʌv",
 }
 
 

@@ -85,7 +85,10 @@ def _address_part(part: str, index: int) -> list[Token]:
         return [Token(tables.ADDRESS_SYMBOLS[part], index, SAID)]
     if part.lower() == "www":
         return [Token("www", index, SPELLED, spoken="w w w")]
-    return [Token(part, index, tag="ADD")] if part.isalpha() else []
+    if not part.isalpha():
+        return []
+    # Short unknown parts of an address are spelled, but .gov is said as a word.
+    return [Token(part, index, tag=None if part.lower() == "gov" else "ADD")]
 
 
 def number_sign(line: list[Written], i: int) -> Bodies | None:
@@ -149,18 +152,23 @@ def _is_in_place(key: str, written: Written, after: Written | None) -> bool:
 
 
 def roman(line: list[Written], i: int) -> Bodies | None:
-    """World War II → two, Henry VIII → the eighth; never the pronoun I."""
+    """World War II → two, Henry VIII → the eighth, Henry the VIII → eighth; never the pronoun I."""
     core = line[i].core
-    if not i or not _ROMAN.match(core) or line[i - 1].tail or not line[i - 1].is_capital:
+    if not i or not _ROMAN.match(core) or line[i - 1].tail:
         return None
     before = line[i - 1].lower
-    regnal = before in tables.REGNAL
+    has_article = before == "the" and i > 1 and line[i - 2].lower in tables.REGNAL
+    regnal = has_article or before in tables.REGNAL
+    if not (has_article or line[i - 1].is_capital):
+        return None
     if len(core) == 1 and before not in tables.NUMBERED and not (regnal and (core != "I" or line[i].tail)):
         return None
     value = str(_roman_value(core))
-    said = f"the {numbers.ordinal(value)}" if regnal else numbers.cardinal(value)
-    shown = said if regnal else said.title()
-    return [[Token(said, line[i].index, SAID, spoken=shown)]]
+    if regnal:
+        said = numbers.ordinal(value) if has_article else f"the {numbers.ordinal(value)}"
+        return [[Token(said, line[i].index, SAID)]]
+    said = numbers.cardinal(value)
+    return [[Token(said, line[i].index, SAID, spoken=said.title())]]
 
 
 def _roman_value(core: str) -> int:

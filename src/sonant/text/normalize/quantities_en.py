@@ -357,6 +357,6 @@ def _code_number(part: str, at: int, parts: list[str]) -> str:
 def _code_word(part: str, index: int, beside: bool) -> Token:
     """Letters of a code: capitals and vowelless runs are spelled."""
     is_short_capital = part.isupper() and len(part) < 4
-    if beside and (is_short_capital or not set(part.lower()) & set("aeiouy")):
+    if beside and "'" not in part and (is_short_capital or not set(part.lower()) & set("aeiouy")):
         return Token(part, index, SPELLED, spoken=" ".join(part))
     return Token(part, index)

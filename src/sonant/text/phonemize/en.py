@@ -29,6 +29,7 @@ _LONGEST_COMPOUND, _LONGEST_GROUP = 12, 40
 _FINAL = str.maketrans({"ɾ": "T", "ʔ": "t"})
 # Unknown short parts of an address are read as letters: gsa.gov.
 ADDRESS, _SPELLED_ADDRESS = "ADD", 4
+_SMALL = {"to": "TO", "the": "DT", "a": "DT"}
 _CONTRACTION = re.compile(r"(.+?)(n't|'s|'re|'ve|'ll|'d|'m|')$", re.IGNORECASE)
 
 
@@ -109,14 +110,21 @@ class Phonemizer:
         if token.kind == SPELLED:
             return self.words.spell(token.text) or ""
         if token.kind == SAID:
-            return " ".join(self._plain(word) for word in token.text.replace("-", " ").split())
+            return self._said(token.text.replace("-", " ").split(), ahead)
         said = self.words.say(fold(token.text), tag, ahead)
         if said is None and tag == ADDRESS and len(token.text) <= _SPELLED_ADDRESS:
             said = self.words.spell(token.text)
         return self._guess(token.text) if said is None else said
 
-    def _plain(self, word: str) -> str:
-        return self.words.plain(word) or self._guess(word)
+    def _said(self, words: Sequence[str], ahead: Ahead) -> str:
+        """The words that a number or a symbol became; small words among them bend to what follows."""
+        sounds: list[str] = []
+        for word in reversed(words):
+            tag = _SMALL.get(word)
+            said = self.words.say(word, tag, ahead) if tag else self.words.plain(word)
+            sounds.append(said or self._guess(word))
+            ahead = _look_back(sounds[-1], word, ahead)
+        return " ".join(reversed(sounds))
 
     def _guess(self, word: str) -> str:
         """An unknown word: without its endings if that helps the guesser, "" if it has no Latin letter."""
