@@ -76,6 +76,8 @@ class Phonemizer:
                     pieces.append(piece)
                     known.append(known_tag(piece))
             owner.append((first, len(pieces)))
+        if _is_shouted(pieces):
+            pieces = [piece.lower() for piece in pieces]
         tags = self._tagger.tag(pieces, known)
         return [tags[max(range(first, last), key=lambda k: _size(pieces[k]))] for first, last in owner]
 
@@ -129,6 +131,12 @@ class Phonemizer:
     def _guess(self, word: str) -> str:
         """An unknown word: without its endings if that helps the guesser, "" if it has no Latin letter."""
         return self._guesser.guess(fold(word))
+
+
+def _is_shouted(pieces: Sequence[str]) -> bool:
+    """A heading in capitals: there, capitals make no names, which would be spelled."""
+    words = [piece for piece in pieces if len(piece) > 1 and piece.isalpha()]
+    return sum(word.isupper() for word in words) > max(2, len(words) // 2)
 
 
 def _size(piece: str) -> int:
