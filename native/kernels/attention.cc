@@ -2,6 +2,7 @@
 // channels across lanes, keys in order. A hidden key adds an exact zero to sums, so a query's bits do not depend on the
 // other queries, the batch, chunking, or how many keys lie beyond those it sees.
 
+#include "../simd/transpose.h"
 #include "dense.h"
 #include "state.h"
 
@@ -9,7 +10,7 @@ namespace sonant::SONANT_ISA {
 namespace {
 
 constexpr int64_t kScoreBytes = 256 << 10;  // scores of one query block
-constexpr int64_t kMostRows = 48;           // of a block: enough to share the turned keys
+constexpr int64_t kMostRows = 96;           // of a block: enough to share the turned keys
 constexpr int64_t kSmallWork = 100000;
 
 struct Attention {
@@ -104,8 +105,18 @@ class Block {
 
   // [n keys][size] to [size][32 keys]; lanes past n are zero.
   static void turn(const float* k, int64_t step, int64_t n, int64_t size, float* to) {
-    for (int64_t lane = 0; lane < kPanel; ++lane) {
-      for (int64_t c = 0; c < size; ++c) to[c * kPanel + lane] = lane < n ? k[lane * step + c] : 0.0f;
+    if (n < kPanel) std::memset(to, 0, static_cast<size_t>(size * kPanel) * 4);
+    int64_t lane = 0;
+    for (; lane + kTurn <= n; lane += kTurn) {
+      const float* from = k + lane * step;
+      int64_t c = 0;
+      for (; c + kTurn <= size; c += kTurn) turn_block(from + c, step, to + c * kPanel + lane, kPanel);
+      for (; c < size; ++c) {
+        for (int i = 0; i < kTurn; ++i) to[c * kPanel + lane + i] = from[i * step + c];
+      }
+    }
+    for (; lane < n; ++lane) {
+      for (int64_t c = 0; c < size; ++c) to[c * kPanel + lane] = k[lane * step + c];
     }
   }
 

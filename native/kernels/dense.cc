@@ -6,7 +6,7 @@
 namespace sonant::SONANT_ISA {
 namespace {
 
-constexpr int64_t kTileBytes = 384 << 10;      // of a second-level cache of 1 MB and more, beside the weights of a unit
+constexpr int64_t kTileBytes = 512 << 10;      // of a second-level cache of 1 MB and more, beside the weights of a unit
 constexpr int64_t kDepthwiseBytes = 24 << 10;  // no weights to share the rows with: the first level
 constexpr int64_t kSmallWork = 100000;         // multiplications not worth waking a thread for
 
@@ -31,7 +31,8 @@ void split(const Dense& d, int threads, Layout& l) {
   l.tiles = ceil_div(count, l.q_tile);
   const int64_t work = d.batch * d.out_rows * d.outputs * d.kernel * l.group_channels;
   const int64_t items = l.tiles * d.batch;
-  l.unit_splits = items >= wanted || work < kSmallWork ? 1 : ceil_div(wanted, items);
+  const int64_t parts = 2 * threads;  // each part of the units prologues the tile again: fewer than tiles
+  l.unit_splits = items >= parts || threads == 1 || work < kSmallWork ? 1 : ceil_div(parts, items);
   if (l.unit_splits > l.units) l.unit_splits = l.units;
 }
 

@@ -27,11 +27,11 @@ void Tile::move_to(int64_t index) {
   const int64_t rows = last + (reach > 0 ? reach : 0) + 1 - low_;
   input_ = static_cast<float*>(scratch(0, static_cast<size_t>(rows * l_.row) * 4));
   fill(rows);
-  const bool more = index + 1 < d_.batch * l_.tiles;
+  const bool more = index + 1 < d_.batch * l_.tiles && l_.unit_splits == 1;
   const char* next = reinterpret_cast<const char*>(d_.x + (b_ * d_.in_rows + last + 1) * d_.channels);
   const char* end = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
   const int64_t bytes = l_.q_tile * d_.step * d_.channels * 4;
-  const int64_t blocks = ceil_div(q1_ - q0_, rows_at_once(kMaxPanels)) * l_.units / l_.unit_splits;
+  const int64_t blocks = ceil_div(q1_ - q0_, rows_at_once(kMaxPanels)) * l_.units;
   next_input_.start(next, !more || next > end ? 0 : bytes < end - next ? bytes : end - next, blocks);
 }
 
