@@ -1,0 +1,5 @@
+"""`python -m sonant.cli` is the command."""
+
+from sonant.cli.main import main
+
+main()
