@@ -69,7 +69,7 @@ enum class Op : int32_t {
 };
 constexpr int kOps = 56;
 
-// Ops with a kernel of their own: `void name(const Call&, Context&)` per instruction set.
+// Ops with a kernel: `void name(const Call&, Context&)` per instruction set.
 #define SONANT_KERNELS(X) \
   X(linear) \
   X(conv1d) \

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-native = pytest.importorskip("sonant._native", reason="run `make native`")
+from sonant import _native as native
 from sonant.backends.native import NativeBackend
 from sonant.backends.native.lower import NativePlan, single_as_steps
 from sonant.program import ops, opset
@@ -44,8 +44,17 @@ class Run:
 
     def play(self, pool, *, code: np.ndarray | None = None, cancel: np.ndarray | None = None, seconds=None) -> int:
         addresses = [np.array([a.ctypes.data for a in arrays], np.int64) for arrays in (self.inputs, self.outputs)]
-        return native.run(self.bound.code if code is None else code, self.table, *addresses, NONE, self.bound.arena_bytes,
-                          native.isas()[-1], pool, cancel, seconds)
+        return native.run(
+            self.bound.code if code is None else code,
+            self.table,
+            *addresses,
+            NONE,
+            self.bound.arena_bytes,
+            native.isas()[-1],
+            pool,
+            cancel,
+            seconds,
+        )
 
 
 @pytest.fixture
@@ -223,12 +232,10 @@ def test_empty_and_truncated_code() -> None:
             run.play(pool, code=run.bound.code[:n].copy())
 
 
-
-
 def trusted_words(code: np.ndarray) -> set[int]:
     """Places of the offsets of weights, inputs and outputs, whose sizes the executor does not know."""
     found = set()
-    for start in code[1:1 + code[0]]:
+    for start in code[1 : 1 + code[0]]:
         at = int(start) + 1
         for _ in range(int(code[start])):
             tensors = range(at + 6, at + 6 + 11 * int(code[at + 2] + code[at + 3]), 11)
@@ -270,8 +277,15 @@ def test_addresses_may_be_unsigned() -> None:
     cast = list(opset.OPS).index("cast")
     tensor = [0, 0, 1, 3, 0, 0, 0, 0, 0]
     code = [1, 2, 1, 6 + 22 + 1, cast, 1, 1, 1, 0, 3, 0, *tensor, 4, 0, *tensor, 0]
-    native.run(np.array(code), NONE.astype(np.uint64), *(np.array([ctypes.addressof(ctypes.c_char.from_buffer(a))], np.uint64)
-                                                         for a in (data, out)), NONE, 0, "generic", native.Pool(1))
+    native.run(
+        np.array(code),
+        NONE.astype(np.uint64),
+        *(np.array([ctypes.addressof(ctypes.c_char.from_buffer(a))], np.uint64) for a in (data, out)),
+        NONE,
+        0,
+        "generic",
+        native.Pool(1),
+    )
     assert out.tolist() == [1, 1, 1]
 
 

@@ -56,7 +56,11 @@ def initial_states(executable, case: Case):
     for i, spec in enumerate(case.states):
         for row in range(case.n_rows):
             rng = np.random.default_rng([i, row])
-            states.write(spec.name, row, rng.standard_normal(spec.shape) if spec.dtype == "f32" else rng.integers(0, 9, spec.shape))
+            states.write(
+                spec.name,
+                row,
+                rng.standard_normal(spec.shape) if spec.dtype == "f32" else rng.integers(0, 9, spec.shape),
+            )
     return states
 
 
@@ -93,5 +97,7 @@ def check(case: Case, isa: str) -> None:
             error = worst(f, t)
             assert error <= case.tolerance, f"result {i}: error {error:.2e} of {case.tolerance:.0e}, {threads} threads"
         if first:
-            assert all(a.tobytes() == b.tobytes() for a, b in zip(first, found, strict=True)), f"other bits with {threads} threads"
+            assert all(a.tobytes() == b.tobytes() for a, b in zip(first, found, strict=True)), (
+                f"other bits with {threads} threads"
+            )
         first = first or found

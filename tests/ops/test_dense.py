@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from harness import Case, check
 
-pytest.importorskip("sonant._native", reason="run `make native`")
 from sonant.backends.native import NativeBackend
 from sonant.program import ops
 from sonant.program.program import Program, StateSpec
 
 ISAS = NativeBackend.isas()
 BF16 = 2e-5
-"""The operands are rounded to bf16 alike on both sides; a prologue that differs in its last f32 bit may round the other way."""
+"""Operands are rounded to bf16 alike on both sides; a prologue whose last f32 bit differs may round the other way."""
 
 
 def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
@@ -28,8 +27,19 @@ def fused(pro: list[np.ndarray], epi: list[np.ndarray]) -> dict[str, np.ndarray]
     return {**{f"pro{i}": a for i, a in enumerate(pro)}, **{f"epi{i}": a for i, a in enumerate(epi)}}
 
 
-def dense(name: str, op: str, x: np.ndarray, w: np.ndarray, *, bias: bool = True, pro: list[np.ndarray] | None = None,
-          epi: list[np.ndarray] | None = None, weight_dtype: str = "f32", tolerance: float = 1e-5, **attrs) -> Case:
+def dense(
+    name: str,
+    op: str,
+    x: np.ndarray,
+    w: np.ndarray,
+    *,
+    bias: bool = True,
+    pro: list[np.ndarray] | None = None,
+    epi: list[np.ndarray] | None = None,
+    weight_dtype: str = "f32",
+    tolerance: float = 1e-5,
+    **attrs,
+) -> Case:
     operands = fused(pro or [], epi or [])
 
     def build(p, x, w, b=None, **rest):
@@ -40,8 +50,14 @@ def dense(name: str, op: str, x: np.ndarray, w: np.ndarray, *, bias: bool = True
         return p.record(op, values, **attrs)[0]
 
     weights = {"w": w, **({"b": normal(len(w), seed=9)} if bias else {})}
-    return Case(f"{op} {name} {list(x.shape)} {list(w.shape)} {weight_dtype}", build, {"x": x, **operands}, weights, weight_dtype,
-                tolerance=tolerance)
+    return Case(
+        f"{op} {name} {list(x.shape)} {list(w.shape)} {weight_dtype}",
+        build,
+        {"x": x, **operands},
+        weights,
+        weight_dtype,
+        tolerance=tolerance,
+    )
 
 
 def scaled(*shape: int, seed: int = 1) -> np.ndarray:
@@ -49,75 +65,232 @@ def scaled(*shape: int, seed: int = 1) -> np.ndarray:
 
 
 LINEAR = [
-    *(dense("", "linear", normal(*x), scaled(n, x[-1])) for x, n in (
-        ((1, 1, 1), 1), ((1, 1, 512), 512), ((2, 37, 64), 33), ((1, 5, 129), 100), ((3, 50, 31), 7), ((1, 200, 512), 2048), ((13, 40), 65),
-        ((0, 8), 5))),
+    *(
+        dense("", "linear", normal(*x), scaled(n, x[-1]))
+        for x, n in (
+            ((1, 1, 1), 1),
+            ((1, 1, 512), 512),
+            ((2, 37, 64), 33),
+            ((1, 5, 129), 100),
+            ((3, 50, 31), 7),
+            ((1, 200, 512), 2048),
+            ((13, 40), 65),
+            ((0, 8), 5),
+        )
+    ),
     dense("no bias", "linear", normal(2, 9, 20), scaled(40, 20), bias=False),
     *(dense("", "linear", normal(2, 19, 65), scaled(70, 65), weight_dtype=d) for d in ("f16", "bf16")),
     dense("bf16", "linear", normal(2, 19, 65), scaled(70, 65), weight_dtype="bf16", precision="bf16", tolerance=BF16),
-    dense("bf16 one row", "linear", normal(1, 1, 64), scaled(96, 64), weight_dtype="bf16", precision="bf16", tolerance=BF16),
+    dense(
+        "bf16 one row",
+        "linear",
+        normal(1, 1, 64),
+        scaled(96, 64),
+        weight_dtype="bf16",
+        precision="bf16",
+        tolerance=BF16,
+    ),
     dense("gelu", "linear", normal(1, 30, 48), scaled(80, 48), epilogue="gelu 0"),
     dense("gelu_tanh", "linear", normal(1, 30, 48), scaled(80, 48), epilogue="gelu_tanh 0"),
     dense("residual", "linear", normal(2, 30, 48), scaled(48, 48), epi=[normal(2, 30, 48, seed=4)], epilogue="add 0 1"),
-    dense("gated", "linear", normal(2, 30, 48), scaled(40, 48), epi=[normal(2, 30, 40, seed=4), normal(2, 1, 40, seed=5)],
-          epilogue="silu 0; mul 3 1; mul 4 2"),
-    dense("modulated", "linear", normal(2, 30, 48), scaled(40, 48), pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)],
-          prologue="affine 0 1 2"),
+    dense(
+        "gated",
+        "linear",
+        normal(2, 30, 48),
+        scaled(40, 48),
+        epi=[normal(2, 30, 40, seed=4), normal(2, 1, 40, seed=5)],
+        epilogue="silu 0; mul 3 1; mul 4 2",
+    ),
+    dense(
+        "modulated",
+        "linear",
+        normal(2, 30, 48),
+        scaled(40, 48),
+        pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)],
+        prologue="affine 0 1 2",
+    ),
 ]
 
 CONV = [
-    *(dense("", "conv1d", normal(*x), scaled(*w), **a) for x, w, a in (
-        ((1, 1, 1), (1, 1, 1), {}), ((2, 50, 16), (40, 3, 16), {"pad_left": 1, "pad_right": 1}),
-        ((1, 100, 128), (128, 7, 128), {"pad_left": 3, "pad_right": 3}), ((1, 300, 33), (65, 11, 33), {"dilation": 5, "pad_left": 25, "pad_right": 25}),
-        ((2, 61, 20), (30, 4, 20), {"stride": 3, "pad_left": 1}), ((1, 7, 5), (3, 7, 5), {}), ((1, 500, 1), (64, 12, 1), {"stride": 6, "pad_left": 3, "pad_right": 3}),
-        ((1, 90, 64), (1, 7, 64), {"pad_left": 3, "pad_right": 3}), ((2, 40, 64), (96, 3, 16), {"groups": 4, "pad_left": 2}),
-        ((2, 77, 45), (45, 5, 1), {"groups": 45, "pad_left": 2, "pad_right": 2}), ((1, 40, 8), (16, 3, 1), {"groups": 8, "pad_left": 1, "pad_right": 1}),
-        ((1, 3, 24), (24, 11, 24), {"dilation": 3, "pad_left": 15, "pad_right": 15}), ((1, 64, 70), (32, 1, 70), {"stride": 2}))),
+    *(
+        dense("", "conv1d", normal(*x), scaled(*w), **a)
+        for x, w, a in (
+            ((1, 1, 1), (1, 1, 1), {}),
+            ((2, 50, 16), (40, 3, 16), {"pad_left": 1, "pad_right": 1}),
+            ((1, 100, 128), (128, 7, 128), {"pad_left": 3, "pad_right": 3}),
+            ((1, 300, 33), (65, 11, 33), {"dilation": 5, "pad_left": 25, "pad_right": 25}),
+            ((2, 61, 20), (30, 4, 20), {"stride": 3, "pad_left": 1}),
+            ((1, 7, 5), (3, 7, 5), {}),
+            ((1, 500, 1), (64, 12, 1), {"stride": 6, "pad_left": 3, "pad_right": 3}),
+            ((1, 90, 64), (1, 7, 64), {"pad_left": 3, "pad_right": 3}),
+            ((2, 40, 64), (96, 3, 16), {"groups": 4, "pad_left": 2}),
+            ((2, 77, 45), (45, 5, 1), {"groups": 45, "pad_left": 2, "pad_right": 2}),
+            ((1, 40, 8), (16, 3, 1), {"groups": 8, "pad_left": 1, "pad_right": 1}),
+            ((1, 3, 24), (24, 11, 24), {"dilation": 3, "pad_left": 15, "pad_right": 15}),
+            ((1, 64, 70), (32, 1, 70), {"stride": 2}),
+        )
+    ),
     dense("no bias", "conv1d", normal(1, 40, 32), scaled(22, 7, 32), bias=False, pad_left=3, pad_right=3),
-    *(dense("", "conv1d", normal(2, 41, 31), scaled(50, 3, 31), weight_dtype=d, pad_left=1, pad_right=1) for d in ("f16", "bf16")),
-    dense("bf16", "conv1d", normal(2, 41, 31), scaled(50, 3, 31), weight_dtype="bf16", precision="bf16", tolerance=BF16, pad_left=1, pad_right=1),
-    dense("leaky", "conv1d", normal(1, 60, 48), scaled(40, 3, 48), prologue="leaky_relu 0 f0.1", pad_left=1, pad_right=1),
-    dense("adain snake", "conv1d", normal(2, 60, 48), scaled(48, 3, 48), pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5), positive(48)],
-          prologue="affine 0 1 2; snake 4 3", dilation=3, pad_left=3, pad_right=3, epi=[normal(2, 60, 48, seed=6)], epilogue="add 0 1"),
-    dense("adain leaky", "conv1d", normal(2, 60, 48), scaled(48, 3, 48), pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)],
-          prologue="affine 0 1 2; leaky_relu 3 f0.2", pad_left=1, pad_right=1, epi=[normal(2, 60, 48, seed=6)], epilogue="add 0 1; mul 2 f0.7071"),
-    dense("depthwise silu", "conv1d", normal(1, 50, 32), scaled(32, 5, 1), groups=32, pad_left=2, pad_right=2, epilogue="silu 0"),
-    dense("mixed", "conv1d", normal(1, 50, 32), scaled(20, 3, 32), pro=[normal(1, 50, 1, seed=3)], prologue="mul 0 1; tanh 2; add 3 f0.5",
-          pad_left=2, epi=[normal(20, seed=3)], epilogue="exp 0; mul 2 1; sin 3"),
+    *(
+        dense("", "conv1d", normal(2, 41, 31), scaled(50, 3, 31), weight_dtype=d, pad_left=1, pad_right=1)
+        for d in ("f16", "bf16")
+    ),
+    dense(
+        "bf16",
+        "conv1d",
+        normal(2, 41, 31),
+        scaled(50, 3, 31),
+        weight_dtype="bf16",
+        precision="bf16",
+        tolerance=BF16,
+        pad_left=1,
+        pad_right=1,
+    ),
+    dense(
+        "leaky", "conv1d", normal(1, 60, 48), scaled(40, 3, 48), prologue="leaky_relu 0 f0.1", pad_left=1, pad_right=1
+    ),
+    dense(
+        "adain snake",
+        "conv1d",
+        normal(2, 60, 48),
+        scaled(48, 3, 48),
+        pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5), positive(48)],
+        prologue="affine 0 1 2; snake 4 3",
+        dilation=3,
+        pad_left=3,
+        pad_right=3,
+        epi=[normal(2, 60, 48, seed=6)],
+        epilogue="add 0 1",
+    ),
+    dense(
+        "adain leaky",
+        "conv1d",
+        normal(2, 60, 48),
+        scaled(48, 3, 48),
+        pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)],
+        prologue="affine 0 1 2; leaky_relu 3 f0.2",
+        pad_left=1,
+        pad_right=1,
+        epi=[normal(2, 60, 48, seed=6)],
+        epilogue="add 0 1; mul 2 f0.7071",
+    ),
+    dense(
+        "depthwise silu",
+        "conv1d",
+        normal(1, 50, 32),
+        scaled(32, 5, 1),
+        groups=32,
+        pad_left=2,
+        pad_right=2,
+        epilogue="silu 0",
+    ),
+    dense(
+        "mixed",
+        "conv1d",
+        normal(1, 50, 32),
+        scaled(20, 3, 32),
+        pro=[normal(1, 50, 1, seed=3)],
+        prologue="mul 0 1; tanh 2; add 3 f0.5",
+        pad_left=2,
+        epi=[normal(20, seed=3)],
+        epilogue="exp 0; mul 2 1; sin 3",
+    ),
 ]
 
 TRANSPOSE = [
-    *(dense("", "conv_transpose1d", normal(*x), scaled(*w), **a) for x, w, a in (
-        ((1, 1, 1), (1, 1, 1), {}), ((2, 30, 24), (20, 4, 24), {"stride": 2, "trim_left": 1, "trim_right": 1}),
-        ((1, 40, 64), (33, 20, 64), {"stride": 10, "trim_left": 5, "trim_right": 5}), ((1, 50, 32), (64, 12, 32), {"stride": 6, "trim_left": 3, "trim_right": 3}),
-        ((1, 9, 7), (5, 3, 7), {"stride": 5}), ((2, 21, 40), (40, 3, 1), {"stride": 2, "groups": 40, "trim_left": 1}),
-        ((2, 21, 16), (24, 5, 4), {"stride": 3, "groups": 4}), ((1, 10, 6), (8, 7, 6), {"stride": 1, "trim_left": 3, "trim_right": 3}))),
-    *(dense("", "conv_transpose1d", normal(1, 20, 31), scaled(40, 6, 31), weight_dtype=d, stride=3, trim_left=1, trim_right=2) for d in ("f16", "bf16")),
-    dense("bf16", "conv_transpose1d", normal(1, 20, 32), scaled(40, 6, 32), weight_dtype="bf16", precision="bf16", tolerance=BF16, stride=3),
-    dense("leaky", "conv_transpose1d", normal(1, 30, 32), scaled(16, 4, 32), prologue="leaky_relu 0 f0.1", stride=2, trim_left=1, trim_right=1,
-          epi=[normal(1, 60, 16, seed=3)], epilogue="add 0 1"),
+    *(
+        dense("", "conv_transpose1d", normal(*x), scaled(*w), **a)
+        for x, w, a in (
+            ((1, 1, 1), (1, 1, 1), {}),
+            ((2, 30, 24), (20, 4, 24), {"stride": 2, "trim_left": 1, "trim_right": 1}),
+            ((1, 40, 64), (33, 20, 64), {"stride": 10, "trim_left": 5, "trim_right": 5}),
+            ((1, 50, 32), (64, 12, 32), {"stride": 6, "trim_left": 3, "trim_right": 3}),
+            ((1, 9, 7), (5, 3, 7), {"stride": 5}),
+            ((2, 21, 40), (40, 3, 1), {"stride": 2, "groups": 40, "trim_left": 1}),
+            ((2, 21, 16), (24, 5, 4), {"stride": 3, "groups": 4}),
+            ((1, 10, 6), (8, 7, 6), {"stride": 1, "trim_left": 3, "trim_right": 3}),
+        )
+    ),
+    *(
+        dense(
+            "",
+            "conv_transpose1d",
+            normal(1, 20, 31),
+            scaled(40, 6, 31),
+            weight_dtype=d,
+            stride=3,
+            trim_left=1,
+            trim_right=2,
+        )
+        for d in ("f16", "bf16")
+    ),
+    dense(
+        "bf16",
+        "conv_transpose1d",
+        normal(1, 20, 32),
+        scaled(40, 6, 32),
+        weight_dtype="bf16",
+        precision="bf16",
+        tolerance=BF16,
+        stride=3,
+    ),
+    dense(
+        "leaky",
+        "conv_transpose1d",
+        normal(1, 30, 32),
+        scaled(16, 4, 32),
+        prologue="leaky_relu 0 f0.1",
+        stride=2,
+        trim_left=1,
+        trim_right=1,
+        epi=[normal(1, 60, 16, seed=3)],
+        epilogue="add 0 1",
+    ),
 ]
 
 
 def recurrent(b: int, t: int, c: int, h: int, d: int, dtype: str = "f32") -> Case:
-    return Case(f"lstm {b} {t} {c} {h} {d} {dtype}", lambda p, x, w_ih, w_hh, bias: ops.lstm(x, w_ih, w_hh, bias), {"x": normal(b, t, c)},
-                {"w_ih": normal(d, 4 * h, c, scale=c**-0.5), "w_hh": normal(d, 4 * h, h, seed=1, scale=h**-0.5), "bias": normal(d, 4 * h, seed=2)}
-                if dtype == "f32" else
-                {"w_ih": normal(d, 4 * h, c, scale=c**-0.5), "w_hh": normal(d, 4 * h, h, seed=1, scale=h**-0.5), "bias": np.zeros((d, 4 * h), np.float32)},
-                dtype)
+    return Case(
+        f"lstm {b} {t} {c} {h} {d} {dtype}",
+        lambda p, x, w_ih, w_hh, bias: ops.lstm(x, w_ih, w_hh, bias),
+        {"x": normal(b, t, c)},
+        {
+            "w_ih": normal(d, 4 * h, c, scale=c**-0.5),
+            "w_hh": normal(d, 4 * h, h, seed=1, scale=h**-0.5),
+            "bias": normal(d, 4 * h, seed=2),
+        }
+        if dtype == "f32"
+        else {
+            "w_ih": normal(d, 4 * h, c, scale=c**-0.5),
+            "w_hh": normal(d, 4 * h, h, seed=1, scale=h**-0.5),
+            "bias": np.zeros((d, 4 * h), np.float32),
+        },
+        dtype,
+    )
 
 
-LSTM = [recurrent(1, 1, 3, 4, 1), recurrent(2, 40, 65, 32, 2), recurrent(1, 60, 128, 256, 2), recurrent(3, 9, 7, 5, 2),
-        recurrent(1, 30, 64, 33, 2)]
+LSTM = [
+    recurrent(1, 1, 3, 4, 1),
+    recurrent(2, 40, 65, 32, 2),
+    recurrent(1, 60, 128, 256, 2),
+    recurrent(3, 9, 7, 5, 2),
+    recurrent(1, 30, 64, 33, 2),
+]
 
 
 def attend(b: int, t: int, keys: int, heads: int, kv: int, size: int, **attrs) -> Case:
     def build(p, q, k, v):
         return ops.attention(q, k, v, heads=heads, kv_heads=kv, scale=size**-0.5, **attrs)
 
-    return Case(f"attention {b} {t} {keys} {heads} {kv} {size} {attrs}", build,
-                {"q": normal(b, t, heads * size, scale=2), "k": normal(b, keys, (kv or heads) * size, seed=1),
-                 "v": normal(b, keys, (kv or heads) * size, seed=2)})
+    return Case(
+        f"attention {b} {t} {keys} {heads} {kv} {size} {attrs}",
+        build,
+        {
+            "q": normal(b, t, heads * size, scale=2),
+            "k": normal(b, keys, (kv or heads) * size, seed=1),
+            "v": normal(b, keys, (kv or heads) * size, seed=2),
+        },
+    )
 
 
 CACHE = (StateSpec("k", "kv", (50, 32)), StateSpec("v", "kv", (50, 32)))
@@ -127,18 +300,48 @@ def cached(t: int, positions: list[int], **attrs) -> Case:
     b = len(positions)
 
     def build(p, q, k, v, rows, position):
-        return ops.attention(q, k, v, rows=rows, position=position, heads=4, kv_heads=2, scale=0.25, mask="causal", state_k="k", state_v="v",
-                             **attrs)
+        return ops.attention(
+            q,
+            k,
+            v,
+            rows=rows,
+            position=position,
+            heads=4,
+            kv_heads=2,
+            scale=0.25,
+            mask="causal",
+            state_k="k",
+            state_v="v",
+            **attrs,
+        )
 
-    return Case(f"attention cached {t} {positions} {attrs}", build,
-                {"q": normal(b, t, 64), "k": normal(b, t, 32, seed=1), "v": normal(b, t, 32, seed=2),
-                 "rows": np.arange(b, dtype=np.int32)[::-1].copy() + 1, "position": np.array(positions, np.int32)}, states=CACHE, n_rows=4)
+    return Case(
+        f"attention cached {t} {positions} {attrs}",
+        build,
+        {
+            "q": normal(b, t, 64),
+            "k": normal(b, t, 32, seed=1),
+            "v": normal(b, t, 32, seed=2),
+            "rows": np.arange(b, dtype=np.int32)[::-1].copy() + 1,
+            "position": np.array(positions, np.int32),
+        },
+        states=CACHE,
+        n_rows=4,
+    )
 
 
 ATTENTION = [
-    attend(1, 1, 1, 1, 0, 4), attend(2, 50, 50, 4, 0, 16), attend(1, 130, 130, 12, 0, 64), attend(2, 33, 33, 6, 2, 20),
-    attend(1, 40, 40, 4, 0, 16, mask="causal"), attend(1, 70, 70, 4, 2, 32, mask="causal", window=9), attend(1, 5, 77, 2, 0, 8),
-    cached(1, [0, 7]), cached(6, [10, 44]), cached(1, [49, 20, 3]), cached(4, [30, 5], window=8),
+    attend(1, 1, 1, 1, 0, 4),
+    attend(2, 50, 50, 4, 0, 16),
+    attend(1, 130, 130, 12, 0, 64),
+    attend(2, 33, 33, 6, 2, 20),
+    attend(1, 40, 40, 4, 0, 16, mask="causal"),
+    attend(1, 70, 70, 4, 2, 32, mask="causal", window=9),
+    attend(1, 5, 77, 2, 0, 8),
+    cached(1, [0, 7]),
+    cached(6, [10, 44]),
+    cached(1, [49, 20, 3]),
+    cached(4, [30, 5], window=8),
 ]
 
 
@@ -146,15 +349,24 @@ def with_context(op: str, state: tuple[int, int], w: np.ndarray, t: int, **attrs
     def build(p, x, rows, w, b):
         return getattr(ops, op)(x, w, b, rows=rows, state="c", **attrs)
 
-    return Case(f"{op} context {list(w.shape)} T={t} {attrs}", build, {"x": normal(2, t, state[1]), "rows": np.array([2, 0], np.int32)},
-                {"w": w, "b": normal(len(w))}, states=(StateSpec("c", "context", state),), n_rows=3)
+    return Case(
+        f"{op} context {list(w.shape)} T={t} {attrs}",
+        build,
+        {"x": normal(2, t, state[1]), "rows": np.array([2, 0], np.int32)},
+        {"w": w, "b": normal(len(w))},
+        states=(StateSpec("c", "context", state),),
+        n_rows=3,
+    )
 
 
 CONTEXT = [
-    with_context("conv1d", (6, 20), scaled(30, 3, 20), 11, dilation=3), with_context("conv1d", (6, 20), scaled(30, 7, 20), 1),
-    with_context("conv1d", (2, 16), scaled(16, 3, 1), 5, groups=16), with_context("conv1d", (2, 16), scaled(8, 4, 16), 8, stride=2),
+    with_context("conv1d", (6, 20), scaled(30, 3, 20), 11, dilation=3),
+    with_context("conv1d", (6, 20), scaled(30, 7, 20), 1),
+    with_context("conv1d", (2, 16), scaled(16, 3, 1), 5, groups=16),
+    with_context("conv1d", (2, 16), scaled(8, 4, 16), 8, stride=2),
     with_context("conv1d", (4, 16), scaled(8, 3, 16), 9, dilation=2, prologue="silu 0", epilogue="tanh 0"),
-    with_context("conv_transpose1d", (1, 12), scaled(20, 6, 12), 7, stride=3), with_context("conv_transpose1d", (1, 12), scaled(20, 4, 12), 1, stride=2),
+    with_context("conv_transpose1d", (1, 12), scaled(20, 6, 12), 7, stride=3),
+    with_context("conv_transpose1d", (1, 12), scaled(20, 4, 12), 1, stride=2),
     with_context("conv_transpose1d", (2, 12), scaled(12, 6, 1), 4, stride=2, groups=12),
 ]
 
@@ -171,17 +383,21 @@ def chunked(case_inputs: dict[str, np.ndarray], executable, pieces: list[int]) -
     states = executable.create_states(1)
     found, at = [], 0
     for n in pieces:
-        given = {"x": case_inputs["x"][:, at:at + n], "rows": np.zeros(1, np.int32)}
+        given = {"x": case_inputs["x"][:, at : at + n], "rows": np.zeros(1, np.int32)}
         found.append(executable.run(given, states=states)[0])
         at += n
     return np.concatenate(found, axis=1)
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize(("op", "state", "w", "attrs"), [
-    ("conv1d", (6, 20), scaled(30, 3, 20), {"dilation": 3}),
-    ("conv_transpose1d", (1, 20), scaled(30, 6, 20), {"stride": 3}),
-], ids=["conv1d", "conv_transpose1d"])
+@pytest.mark.parametrize(
+    ("op", "state", "w", "attrs"),
+    [
+        ("conv1d", (6, 20), scaled(30, 3, 20), {"dilation": 3}),
+        ("conv_transpose1d", (1, 20), scaled(30, 6, 20), {"stride": 3}),
+    ],
+    ids=["conv1d", "conv_transpose1d"],
+)
 def test_chunks_change_no_bit(op: str, state: tuple[int, int], w: np.ndarray, attrs: dict[str, int], isa: str) -> None:
     def executable():
         p = streaming_program(op, state, w, attrs)
@@ -209,4 +425,4 @@ def test_a_row_does_not_depend_on_its_neighbours(isa: str) -> None:
     executable = NativeBackend(threads=2, isa=isa).load(p, {"w": w})
     whole = executable.run({"x": x})[0]
     for row in range(29):
-        assert executable.run({"x": x[:, row:row + 1]})[0].tobytes() == whole[:, row:row + 1].tobytes()
+        assert executable.run({"x": x[:, row : row + 1]})[0].tobytes() == whole[:, row : row + 1].tobytes()
