@@ -24,15 +24,16 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t fewest = (l.depthwise ? 1 : 4) * kMaxRows;
   if (most < fewest) most = fewest;
   const int64_t least = 8 * kMaxRows + 4 * halo / d.step;  // below it the halo and the weights cost more than balance
-  const int64_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, d.batch);
+  const int64_t work = d.batch * d.out_rows * d.outputs * d.kernel * l.group_channels;
+  const bool alone = threads == 1 || work < kSmallWork;
+  const int64_t wanted = alone ? 1 : ceil_div(4 * threads, d.batch);
   int64_t pieces = count / least < wanted ? count / least : wanted;
   if (pieces < ceil_div(count, most)) pieces = ceil_div(count, most);
   l.q_tile = ceil_div(ceil_div(count, pieces), kMaxRows) * kMaxRows;
   l.tiles = ceil_div(count, l.q_tile);
-  const int64_t work = d.batch * d.out_rows * d.outputs * d.kernel * l.group_channels;
   const int64_t items = l.tiles * d.batch;
   const int64_t parts = 2 * threads;  // each part of the units prologues the tile again: fewer than tiles
-  l.unit_splits = items >= parts || threads == 1 || work < kSmallWork ? 1 : ceil_div(parts, items);
+  l.unit_splits = alone || items >= parts ? 1 : ceil_div(parts, items);
   if (l.unit_splits > l.units) l.unit_splits = l.units;
 }
 
