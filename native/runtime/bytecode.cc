@@ -237,9 +237,13 @@ Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t
   Code code;
   code.tensors.reserve(static_cast<size_t>(n_words / kTensorWords) + 1);
   code.blocks.resize(n_blocks);
+  for (size_t b = 0; b < n_blocks; ++b) {  // all of them first: a block ends where the next one starts
+  }
   for (size_t b = 0; b < n_blocks; ++b) {
     check(starts[b] >= head.at && starts[b] < n_words, "a block outside the code");
     check(b == 0 || starts[b] > starts[b - 1], "blocks out of order");
+  }
+  for (size_t b = 0; b < n_blocks; ++b) {
     Cursor cursor{words, starts[b], b + 1 < n_blocks ? starts[b + 1] : n_words};
     const int64_t n = cursor.take_count(n_words / kInstructionWords, "a wrong number of instructions");
     code.blocks[b].reserve(static_cast<size_t>(n));
