@@ -50,11 +50,11 @@ class Speech:
     def duration_s(self) -> float:
         return len(self.samples) / self.sample_rate
 
-    def save(self, path: str | os.PathLike[str], *, subtype: str = "int16") -> Path:
-        """Write a WAV file; `subtype` is int16 or float32."""
+    def save(self, path: str | os.PathLike[str], *, encoding: str = "int16") -> Path:
+        """Write a WAV file; `encoding` is int16 or float32."""
         from sonant.audio.wav import write_wav
 
-        return write_wav(path, self.samples, self.sample_rate, subtype=subtype)
+        return write_wav(path, self.samples, self.sample_rate, encoding=encoding)
 
     def to_json(self) -> str:
         """Sample rate, duration and the words, as one JSON object."""

@@ -26,7 +26,7 @@ def test_int16_file_is_read_back_by_the_standard_library() -> None:
 
 def test_float_file_has_true_sizes_and_exact_samples() -> None:
     samples = np.array([0.0, 0.25, -1.5, 2.0], np.float32)
-    data = wav_bytes(samples, 16_000, subtype="float32")
+    data = wav_bytes(samples, 16_000, encoding="float32")
     assert struct.unpack("<I", data[4:8])[0] == len(data) - 8
     assert data[:4] == b"RIFF"
     assert struct.unpack("<H", data[20:22])[0] == 3
@@ -50,6 +50,6 @@ def test_no_samples_make_a_valid_file() -> None:
 
 def test_wrong_subtype_and_place_are_named(tmp_path: object) -> None:
     with pytest.raises(InputError, match=r"int24.*int16, float32"):
-        wav_bytes(np.zeros(1, np.float32), 24_000, subtype="int24")
+        wav_bytes(np.zeros(1, np.float32), 24_000, encoding="int24")
     with pytest.raises(InputError, match=r"cannot write .*nowhere"):
         write_wav(f"{tmp_path}/nowhere/a.wav", np.zeros(1, np.float32), 24_000)
