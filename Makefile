@@ -20,6 +20,6 @@ test: ## every test; skips say what is missing
 
 .PHONY: lint
 lint: ## ruff, mypy, clang-format
-	$(PYTHON) -m ruff check src tests tools benchmarks
+	$(PYTHON) -m ruff check -q src tests tools benchmarks
 	$(PYTHON) -m mypy
 	clang-format --dry-run --Werror $$(git ls-files 'native/*.cc' 'native/*.h' | grep -v '\.gen\.h$$')

@@ -1,6 +1,7 @@
 #include "isa.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "platform.h"
 
@@ -45,11 +46,13 @@ const std::vector<Isa>& all_isas() {
 
 }  // namespace
 
+// Best last.
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
   for (const Isa& isa : all_isas()) {
     if (isa.available) names.push_back(isa.name);
   }
+  if (cpu_features().slow_bf16) std::swap(names[names.size() - 2], names[names.size() - 1]);
   return names;
 }
 

@@ -10,6 +10,7 @@ struct CpuFeatures {
   bool avx2 = false;        // AVX2, FMA and F16C, with the operating system saving the registers
   bool avx512 = false;      // AVX-512 F, BW, DQ, VL
   bool avx512bf16 = false;  // and BF16
+  bool slow_bf16 = false;   // whose dot product runs at half the rate of the f32 one
   bool neon = false;
 };
 
