@@ -32,13 +32,13 @@ struct Isa {
 const std::vector<Isa>& all_isas() {
   static const CpuFeatures cpu = cpu_features();
   static const std::vector<Isa> all = {
-      {"generic", true, generic::table},
+    {"generic", true, generic::table},
 #if defined(__x86_64__)
-      {"avx2", cpu.avx2, avx2::table},
-      {"avx512", cpu.avx512, avx512::table},
-      {"avx512bf16", cpu.avx512bf16, avx512bf16::table},
+    {"avx2", cpu.avx2, avx2::table},
+    {"avx512", cpu.avx512, avx512::table},
+    {"avx512bf16", cpu.avx512bf16, avx512bf16::table},
 #elif defined(__aarch64__)
-      {"neon", cpu.neon, neon::table},
+    {"neon", cpu.neon, neon::table},
 #endif
   };
   return all;

@@ -47,8 +47,9 @@ double register_peak() {
   const double t = now();
   for (int k = 0; k < n; ++k) {
     SONANT_ONE(s0)
-    SONANT_ONE(s1) SONANT_ONE(s2) SONANT_ONE(s3) SONANT_ONE(s4) SONANT_ONE(s5) SONANT_ONE(s6) SONANT_ONE(s7)
-        SONANT_ONE(s8) SONANT_ONE(s9) SONANT_ONE(s10) SONANT_ONE(s11)
+    SONANT_ONE(s1)
+    SONANT_ONE(s2) SONANT_ONE(s3) SONANT_ONE(s4) SONANT_ONE(s5) SONANT_ONE(s6) SONANT_ONE(s7) SONANT_ONE(s8)
+        SONANT_ONE(s9) SONANT_ONE(s10) SONANT_ONE(s11)
   }
   return 2.0 * n * 12 * kWidth / (now() - t) / 1e9;
 }
@@ -87,8 +88,7 @@ struct Shape {
 
 enum class Fuse { none, snake, leaky };
 
-void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dtype = DType::f32,
-          bool bf16 = false) {
+void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dtype = DType::f32, bool bf16 = false) {
   if (!std::strstr(name, wanted)) return;
   s.t = std::max<int64_t>(s.t / divisor, 48);
   const int64_t rows = s.transposed ? (s.t - 1) * s.stride + s.k - s.left - s.right
