@@ -233,7 +233,7 @@ def _reason(entry: CatalogEntry, error: BaseException) -> str:
             return reason
     if isinstance(error, errors.HfHubHTTPError):
         status = getattr(error.response, "status_code", None)
-        return f"the token was refused; {token}" if status == 401 else f"the server answered {_line(error)}; {again}"
+        return f"no access without the right token; {token}" if status == 401 else f"{_line(error)}; {again}"
     if isinstance(error, _BAD_ANSWERS):
         return f"the answer is none of a hub ({_line(error)}); is HF_ENDPOINT right, or a login page in the way?"
     if isinstance(error, OSError) and error.errno in _DISK:
