@@ -45,19 +45,107 @@ class Speech:
     words: tuple[WordTiming, ...]
     word_source: str
     """Where the word times come from: `duration` (the model's own durations)."""
+    text: str = field(default="", repr=False)
+    """What was spoken; `text[word.char_start:word.char_end] == word.text`. Captions are cut at its sentences."""
 
     @property
     def duration_s(self) -> float:
         return len(self.samples) / self.sample_rate
 
-    def save(self, path: str | os.PathLike[str], *, encoding: str = "int16") -> Path:
-        """Write a WAV file; `encoding` is int16 or float32."""
-        from sonant.audio.wav import write_wav
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        encoding: str | None = None,
+        sample_rate: int | None = None,
+        loudness_lufs: float | None = None,
+        peak_dbfs: float | None = None,
+    ) -> Path:
+        """Write an audio file; its suffix, or `format`, says which: wav, pcm, flac, ogg (Vorbis), opus, mp3.
 
-        return write_wav(path, self.samples, self.sample_rate, encoding=encoding)
+        encoding: for wav and pcm int16 (default), float32, mulaw or alaw; for flac int16 or int24. sample_rate: Hz, by
+        default the speech's own (8000 for mulaw and alaw). loudness_lufs: integrated loudness (ITU-R BS.1770).
+        peak_dbfs: no sample beyond it. Raises UnknownName (format, encoding), InputError (option out of range, cannot
+        write), MissingExtra (every format but wav and pcm, and every other rate, need `sonant[audio]`).
+        """
+        from sonant.audio.writer import save_audio
+
+        return save_audio(
+            path,
+            self.samples,
+            self.sample_rate,
+            format=format,
+            encoding=encoding,
+            sample_rate=sample_rate,
+            loudness_lufs=loudness_lufs,
+            peak_dbfs=peak_dbfs,
+        )
+
+    def to_bytes(
+        self,
+        format: str = "wav",
+        *,
+        encoding: str | None = None,
+        sample_rate: int | None = None,
+        loudness_lufs: float | None = None,
+        peak_dbfs: float | None = None,
+    ) -> bytes:
+        """The same file in memory; options and errors as for `save`."""
+        from sonant.audio.formats import audio_spec
+        from sonant.audio.writer import encode_audio
+
+        spec = audio_spec(None, source_rate=self.sample_rate, format=format, encoding=encoding, sample_rate=sample_rate)
+        return encode_audio(self.samples, self.sample_rate, spec, loudness_lufs=loudness_lufs, peak_dbfs=peak_dbfs)
+
+    def to_srt(
+        self, *, words: bool = False, max_chars: int = 42, max_lines: int = 2, max_duration_s: float = 7.0
+    ) -> str:
+        """SubRip: cues cut at the ends of sentences, and where they would exceed `max_lines` lines of `max_chars` or
+        `max_duration_s`. words: a cue for each word instead. Raises InputError (option out of range)."""
+        return self._captions("srt", words, False, max_chars, max_lines, max_duration_s)
+
+    def to_vtt(
+        self,
+        *,
+        karaoke: bool = False,
+        words: bool = False,
+        max_chars: int = 42,
+        max_lines: int = 2,
+        max_duration_s: float = 7.0,
+    ) -> str:
+        """WebVTT: cues as in `to_srt`. karaoke: with the time of every word inside, as `<00:00:01.500>`."""
+        return self._captions("vtt", words, karaoke, max_chars, max_lines, max_duration_s)
+
+    def to_lrc(self, *, words: bool = True, max_chars: int = 84, max_duration_s: float = 7.0) -> str:
+        """LRC: a line for each cue. words: the enhanced form, with the time of every word."""
+        return self._captions("lrc", words, False, max_chars, 1, max_duration_s)
+
+    def to_textgrid(self) -> str:
+        """Praat's TextGrid: a tier of sentences and one of words, gaps filled with empty intervals."""
+        from sonant.captions.render import render
+
+        return render("textgrid", self.words, self.duration_s, source=self.text or None)
+
+    def _captions(
+        self, name: str, words: bool, karaoke: bool, max_chars: int, max_lines: int, max_duration_s: float
+    ) -> str:
+        from sonant.captions.cues import CueOptions
+        from sonant.captions.render import render
+
+        options = CueOptions(max_chars=max_chars, max_lines=max_lines, max_duration_s=max_duration_s)
+        return render(
+            name,
+            self.words,
+            self.duration_s,
+            source=self.text or None,
+            options=options,
+            by_word=words,
+            karaoke=karaoke,
+        )
 
     def to_json(self) -> str:
-        """Sample rate, duration and the words, as one JSON object."""
+        """Sample rate, duration and the words, as one JSON object; docs/captions.md has its schema."""
         return json.dumps(
             {
                 "sample_rate": self.sample_rate,
