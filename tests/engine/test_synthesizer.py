@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from counting import CountingDriver
 
 from sonant.backends.backend import CancelFlag
 from sonant.engine.synthesizer import Synthesizer
-from sonant.errors import InputError
-from sonant.families.family import PieceAudio
-from sonant.options import SpeakOptions
-from sonant.types import Capabilities, VoiceInfo, WordTiming
-
-RATE = 1000
-
-
-class CountingDriver:
-    """One piece per word, 100 samples each, whose value is the index of the piece."""
-
-    sample_rate = RATE
-    capabilities = Capabilities(
-        languages=("en-US",),
-        named_voices=True,
-        voice_blending=False,
-        cloning=False,
-        speed=True,
-        streaming_grain="piece",
-        word_source="duration",
-        licence="none",
-    )
-
-    def __init__(self) -> None:
-        self.spoken: list[int] = []
-        self.cancel: CancelFlag | None = None
-
-    def voices(self) -> list[VoiceInfo]:
-        return [VoiceInfo("one", "en-US", None)]
-
-    def pieces(self, text: str, options: SpeakOptions) -> Sequence[str]:
-        return text.split()
-
-    def speak_piece(self, piece: str, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio:
-        self.spoken.append(index)
-        self.cancel = cancel
-        return PieceAudio(np.full(100, index, np.float32), (WordTiming(piece, 0.01, 0.09, 0, len(piece)),))
-
-
-@pytest.fixture
-def driver() -> CountingDriver:
-    return CountingDriver()
+from sonant.errors import Cancelled, InputError
 
 
 def test_speech_is_the_stream_joined(driver: CountingDriver) -> None:
@@ -72,7 +31,7 @@ def test_nothing_to_say_is_an_empty_speech(driver: CountingDriver) -> None:
 def test_closing_a_stream_stops_the_work(driver: CountingDriver) -> None:
     stream = Synthesizer("counting", driver).stream("a b c d")
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert driver.spoken == [0]
     assert driver.cancel is not None
     assert driver.cancel.is_set
@@ -99,3 +58,21 @@ def test_bad_options_are_named_before_any_work(
 def test_text_must_be_text(driver: CountingDriver) -> None:
     with pytest.raises(InputError, match="text is a bytes; wanted a str"):
         Synthesizer("counting", driver).speak(b"a")  # type: ignore[arg-type]
+
+
+def test_a_speech_knows_its_text(driver: CountingDriver) -> None:
+    speech = Synthesizer("counting", driver).speak("a  bc d")
+    assert [speech.text[w.char_start : w.char_end] for w in speech.words] == [w.text for w in speech.words]
+
+
+def test_a_flag_of_the_caller_stops_the_work_and_stays_theirs(driver: CountingDriver) -> None:
+    synth, flag = Synthesizer("counting", driver), CancelFlag()
+    assert len(list(synth.stream("a b", cancel=flag))) == 2
+    assert not flag.is_set
+    stream = synth.stream("a b c", cancel=flag)
+    next(stream)
+    flag.set()
+    with pytest.raises(Cancelled):
+        next(stream)
+    with pytest.raises(Cancelled):
+        synth.speak("slow", cancel=flag)

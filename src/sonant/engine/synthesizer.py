@@ -1,30 +1,34 @@
-"""A loaded model that speaks. `speak` is `stream` joined: one code path, the same cuts."""
+"""A loaded model that speaks. `speak` is `stream` joined: one code path, the same cuts; so are the async ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
+from sonant.engine.background import BackgroundStream, Start, check, iterate
+from sonant.errors import InputError
 from sonant.families.family import Driver
 from sonant.options import SpeakOptions
 from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo, WordTiming
 
 
 class Synthesizer:
-    """Made by `sonant.load`. Safe to use from several threads; each call has its own workspace."""
+    """Made by `sonant.load`. Safe to use from several threads and tasks; each call has its own workspace."""
 
     def __init__(self, name: str, driver: Driver) -> None:
         self.name, self._driver = name, driver
 
     @property
     def sample_rate(self) -> int:
+        """Hz of all that it makes."""
         return self._driver.sample_rate
 
     @property
     def capabilities(self) -> Capabilities:
+        """What its family can do."""
         return self._driver.capabilities
 
     def voices(self) -> list[VoiceInfo]:
@@ -32,53 +36,112 @@ class Synthesizer:
         return self._driver.voices()
 
     def speak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        seed: int = 0,
+        language: str | None = None,
+        cancel: CancelFlag | None = None,
     ) -> Speech:
-        """The whole text as one Speech. Text without anything to say gives an empty one.
+        """The whole text as one Speech: mono float32 samples [S] in −1…1, and its words in seconds.
 
-        voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4. seed: the same seed gives the
-        same audio. language: BCP-47, by default the voice's own. Raises InputError (unknown voice, bad option, not
-        text).
+        voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4, 2.0 is twice as fast. seed:
+        the same seed gives the same audio. language: BCP-47, by default the voice's own. cancel: stops the computation
+        within its current kernel once another thread sets it. Text without anything to say gives an empty Speech.
+        Raises InputError (unknown voice, bad option, not text), TextError (text that cannot be read), BackendError,
+        Cancelled.
         """
         options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
-        chunks = list(self._play(text, options))
-        samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)
-        return Speech(
-            samples, self.sample_rate, tuple(w for c in chunks for w in c.words), self.capabilities.word_source
-        )
+        return self._joined(list(self._starter(text, options)(cancel or CancelFlag())), text)
 
     def stream(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
-    ) -> Iterator[AudioChunk]:
-        """The same audio as `speak`, chunk by chunk as it is made; options as there, checked at once.
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        seed: int = 0,
+        language: str | None = None,
+        cancel: CancelFlag | None = None,
+    ) -> Generator[AudioChunk, None, None]:
+        """The same audio as `speak`, chunk by chunk as it is made; arguments and errors as there, options and text
+        checked at once.
 
-        Closing the iterator early stops the computation.
+        Every chunk holds samples [S], where they begin in the stream (`start_s`), and the words that sound in them,
+        timed from the start of the stream. Nothing is computed ahead; closing the iterator early ends the work.
         """
         options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
-        pieces = self._pieces(text, options)
-        return self._chunks(pieces, options)
+        own = cancel if cancel is not None else CancelFlag()
+        return self._chunks(self._pieces(text, options), options, own, owned=cancel is None)
 
-    def _play(self, text: str, options: SpeakOptions) -> Iterator[AudioChunk]:
-        return self._chunks(self._pieces(text, options), options)
+    def astream(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
+    ) -> AsyncGenerator[AudioChunk, None]:
+        """`async for chunk in synth.astream(text)`: the same chunks, computed in a thread while the loop goes on.
 
-    def _pieces(self, text: str, options: SpeakOptions) -> list[Any]:
+        Options are checked at once, everything else is raised by the first chunk. Cancelling the task that waits for
+        a chunk stops the computation within its current kernel; leaving the loop early stops it too.
+        """
+        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
+        return iterate(self._starter(text, options))
+
+    async def aspeak(
+        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
+    ) -> Speech:
+        """`await synth.aspeak(text)`: the same Speech as `speak`, computed in a thread while the loop goes on.
+
+        Arguments and errors as for `speak`. Cancelling the task stops the computation within its current kernel.
+        """
+        chunks = [c async for c in self.astream(text, voice=voice, speed=speed, seed=seed, language=language)]
+        return self._joined(chunks, text)
+
+    def background(
+        self,
+        text: str,
+        *,
+        voice: str | None = None,
+        speed: float = 1.0,
+        seed: int = 0,
+        language: str | None = None,
+        ahead: int = 2,
+    ) -> BackgroundStream:
+        """The chunks of `stream`, computed by a thread up to `ahead` chunks before they are taken.
+
+        Whoever waits for a chunk notices Ctrl-C within a tenth of a second; `close()` stops the computation within
+        its current kernel. Options are checked at once, everything else is raised by the first chunk.
+        """
+        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
+        return BackgroundStream(self._starter(text, options), ahead=ahead)
+
+    def _starter(self, text: str, options: SpeakOptions) -> Start:
+        return lambda cancel: self._chunks(self._pieces(text, options), options, cancel)
+
+    def _pieces(self, text: str, options: SpeakOptions) -> Sequence[Any]:
         if not isinstance(text, str):
-            from sonant.errors import InputError
-
             raise InputError(f"text is a {type(text).__name__}; wanted a str")
-        return list(self._driver.pieces(text, options))
+        return self._driver.pieces(text, options)
 
-    def _chunks(self, pieces: list[Any], options: SpeakOptions) -> Iterator[AudioChunk]:
-        cancel = CancelFlag()
+    def _chunks(
+        self, pieces: Sequence[Any], options: SpeakOptions, cancel: CancelFlag, *, owned: bool = False
+    ) -> Generator[AudioChunk, None, None]:
         delivered = 0
         try:
             for index, piece in enumerate(pieces):
+                check(cancel)
                 audio = self._driver.speak_piece(piece, index, options, cancel)
                 start_s = delivered / self.sample_rate
                 delivered += len(audio.samples)
                 yield AudioChunk(audio.samples, self.sample_rate, start_s, _shifted(audio.words, start_s))
         finally:
-            cancel.set()
+            if owned:
+                cancel.set()
+
+    def _joined(self, chunks: list[AudioChunk], text: str) -> Speech:
+        samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)
+        words = tuple(w for c in chunks for w in c.words)
+        return Speech(samples, self.sample_rate, words, self.capabilities.word_source, text)
 
 
 def _shifted(words: tuple[WordTiming, ...], by_s: float) -> tuple[WordTiming, ...]:
