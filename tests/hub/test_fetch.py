@@ -333,7 +333,7 @@ class TestEnvironment:
         result = command("models", "pull", "tiny", HF_HUB_OFFLINE="1")
         assert result.returncode == 3
         assert "HF_HUB_OFFLINE forbids to fetch it" in result.stderr
-        assert result.stderr.count("\n") == 1
+        assert result.stderr.count("\n") == 2
         assert command("models", "pull", "tiny", "--voice", "af_bella").returncode == 0
         assert command("models", "pull", "tiny", "--voice", "af_bella", HF_HUB_OFFLINE="1").returncode == 0
         result = command("models", "pull", "tiny", HF_HUB_OFFLINE="1")

@@ -42,10 +42,10 @@ def pull(name: str, voices: tuple[str, ...], only_voices: bool) -> None:
     from sonant.hub.fetch import pull as pull_files
 
     entry = find(name)
+    click.echo(f"{entry.source} at {entry.revision[:12]}, {entry.licence}", err=True)
     pulled = pull_files(entry, _cache(), voices=voices or None, weights=not only_voices)
     fetched = sum(file.size_bytes or 0 for file in pulled.fetched)
     kept = len(pulled.files) - len(pulled.fetched)
-    click.echo(f"{entry.source} at {entry.revision[:12]}, {entry.licence}", err=True)
     click.echo(f"{len(pulled.fetched)} files fetched ({_mb(fetched)}), {kept} were here", err=True)
     click.echo(pulled.folder)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import importlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -83,8 +84,8 @@ class _Source:
     def listing(self) -> Listing:
         """Ask for it, check it against the pins, keep it."""
         hub, entry = _hub(), self.entry
-        with _explained(entry, "the list of files"):
-            info = hub.HfApi(endpoint=self.endpoint).model_info(
+        with _explained(entry, "the list of files", *_BAD_ANSWERS):
+            info = hub.HfApi(endpoint=self.endpoint, library_name="sonant").model_info(
                 entry.source, revision=entry.revision, files_metadata=True
             )
             files = [
@@ -124,10 +125,10 @@ class _Source:
 
     def _download(self, file: RepositoryFile, part: Path) -> None:
         """Go on where `part` ends. huggingface_hub resumes within one call; across calls and processes we do."""
-        from huggingface_hub.file_download import http_get
-
-        hub = _hub()
+        hub, http_get = _hub(), _hub("huggingface_hub.file_download").http_get
         url = hub.hf_hub_url(self.entry.source, file.path, revision=self.entry.revision, endpoint=self.endpoint)
+        # unpacked by nobody on the way: ranges count the bytes of the file
+        headers = hub.utils.build_hf_headers(library_name="sonant") | {"Accept-Encoding": "identity"}
         for round_ in range(_ROUNDS):
             have = _size_of(part)
             if file.size_bytes is not None and have > file.size_bytes:
@@ -139,7 +140,7 @@ class _Source:
                         url,
                         out,
                         resume_size=have,
-                        headers=hub.utils.build_hf_headers(),
+                        headers=headers,
                         expected_size=file.size_bytes,
                         displayed_filename=file.path,
                     )
@@ -190,26 +191,23 @@ def _size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _hub() -> ModuleType:
+def _hub(module: str = "huggingface_hub") -> ModuleType:
     try:
-        import huggingface_hub
+        return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra("downloading models", "hub") from error
-    return huggingface_hub
 
 
 def _transport_errors() -> tuple[type[BaseException], ...]:
     """What a broken connection raises: HfHubHTTPError's bases name the HTTP library of this huggingface_hub."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    return (OSError, *HfHubHTTPError.__bases__)
+    return (OSError, *_hub("huggingface_hub.errors").HfHubHTTPError.__bases__)
 
 
 @contextlib.contextmanager
-def _explained(entry: CatalogEntry, what: str) -> Iterator[None]:
-    """Errors of huggingface_hub, the network and the disk as CheckpointErrors that say what to do."""
+def _explained(entry: CatalogEntry, what: str, *also: type[BaseException]) -> Iterator[None]:
+    """Errors of huggingface_hub, the network and the disk (and `also`) as CheckpointErrors that say what to do."""
     _hub()
-    expected: tuple[type[BaseException], ...] = (*_transport_errors(), *_BAD_ANSWERS)
+    expected: tuple[type[BaseException], ...] = (*_transport_errors(), *also)
     try:
         yield
     except expected as error:
@@ -217,8 +215,7 @@ def _explained(entry: CatalogEntry, what: str) -> Iterator[None]:
 
 
 def _reason(entry: CatalogEntry, error: BaseException) -> str:
-    from huggingface_hub import errors
-
+    errors = _hub("huggingface_hub.errors")
     again = f"`sonant models pull {entry.name}` again goes on where it stopped"
     token = "set HF_TOKEN to a token of yours, or run `hf auth login`"
     reasons = (

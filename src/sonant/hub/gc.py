@@ -77,9 +77,11 @@ def collect(entry: CatalogEntry, root: Path, current: Current) -> tuple[list[Gar
     with locked(lock_path(entry, root), wait=False) as held:
         if not held:
             return [], False
-        found = find_garbage(entry, root, current)
-        for one in found:
-            discard(one.path)
+        found: list[Garbage] = []
+        while more := find_garbage(entry, root, current):  # what is removed may be the source of something else
+            for one in more:
+                discard(one.path)
+            found += more
     return found, True
 
 
