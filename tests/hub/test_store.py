@@ -162,6 +162,7 @@ class TestGarbage:
     def test_nothing_in_an_empty_cache(self, root):
         assert reasons(root) == {}
         assert gc.collect(ENTRY, root, CURRENT) == ([], True)
+        assert not root.exists()
 
     def test_a_source_that_is_gone(self, root, tmp_path):
         source = put(tmp_path / "a.pth")

@@ -74,6 +74,8 @@ def find_leftovers(root: Path) -> list[Garbage]:
 
 def collect(entry: CatalogEntry, root: Path, current: Current) -> tuple[list[Garbage], bool]:
     """Remove the garbage of one model: (what went, False if a pull is under way and nothing was touched)."""
+    if not root.is_dir():
+        return [], True
     with locked(lock_path(entry, root), wait=False) as held:
         if not held:
             return [], False
