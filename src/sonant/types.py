@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -146,16 +147,21 @@ class Speech:
 
     def to_json(self) -> str:
         """Sample rate, duration and the words, as one JSON object; docs/captions.md has its schema."""
-        return json.dumps(
-            {
-                "sample_rate": self.sample_rate,
-                "duration_s": round(self.duration_s, 6),
-                "word_source": self.word_source,
-                "words": [asdict(w) for w in self.words],
-            },
-            ensure_ascii=False,
-            indent=1,
-        )
+        return words_json(self.words, self.sample_rate, self.duration_s, self.word_source)
+
+
+def words_json(words: Iterable[WordTiming], sample_rate: int, duration_s: float, word_source: str) -> str:
+    """What `Speech.to_json` gives, for a stream whose samples were not kept."""
+    return json.dumps(
+        {
+            "sample_rate": sample_rate,
+            "duration_s": round(duration_s, 6),
+            "word_source": word_source,
+            "words": [asdict(w) for w in words],
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,3 +141,11 @@ def test_closing_a_background_stream_stops_the_computation(synth: Synthesizer, d
     assert driver.stopped.is_set()
     assert not any(t.name == "sonant-stream" for t in threading.enumerate())
     assert list(chunks) == []
+
+
+def test_a_stopped_background_stream_gives_what_is_ready(synth: Synthesizer, driver: CountingDriver) -> None:
+    with synth.background("a b slow c", ahead=2) as chunks:
+        assert driver.is_slow.wait(5)
+        chunks.stop()
+        assert [c.words[0].text for c in chunks] == ["a", "b"]
+    assert driver.stopped.is_set()

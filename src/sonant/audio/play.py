@@ -22,6 +22,7 @@ class Player:
             raise BackendError(
                 f"playing needs the PortAudio library ({e}); on Debian: apt install libportaudio2"
             ) from e
+        self._stopped = False
         self._slice = round(sample_rate * _SLICE_S)
         try:
             self._stream = sounddevice.OutputStream(samplerate=sample_rate, channels=1, dtype="float32")
@@ -33,14 +34,18 @@ class Player:
         """Mono float32 [S]; returns when the device has taken them, not when they have sounded."""
         column = np.ascontiguousarray(samples, np.float32)[:, None]
         for start in range(0, len(column), self._slice):
+            if self._stopped:
+                return
             self._stream.write(column[start : start + self._slice])
 
-    def close(self) -> None:
-        """Wait until everything has sounded."""
-        self._stream.stop()
-        self._stream.close()
+    def stop(self) -> None:
+        """Play no more than the slice that is being handed over; a signal handler may call it."""
+        self._stopped = True
 
-    def abort(self) -> None:
-        """Stop at once."""
-        self._stream.abort()
+    def close(self) -> None:
+        """Wait until everything has sounded, unless it was stopped."""
+        if self._stopped:
+            self._stream.abort()
+        else:
+            self._stream.stop()
         self._stream.close()

@@ -1,40 +1,166 @@
-"""`sonant say`: a text into a file."""
+"""`sonant say`: a text into audio and captions, chunk by chunk as it is made."""
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sonant.cli.loading import load_model, model_options
-from sonant.cli.reading import check_writable, read_stdin
+from sonant.cli.outputs import CAPTIONS, Form, Outputs, Places
+from sonant.cli.progress import Progress
+from sonant.cli.reading import read_stdin, read_text
+from sonant.errors import InputError
+
+if TYPE_CHECKING:
+    from sonant.engine.synthesizer import Synthesizer
+
+_VOICE = ("voice", "speed", "seed", "language")
+_CUES = ("max_chars", "max_lines", "max_duration_s")
+_FORM = ("format", "encoding", "rate", "loudness", "peak", "karaoke", "word_cues")
+
+
+def _formats(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    from sonant.audio.formats import FORMATS
+
+    return [name for name in FORMATS if name.startswith(begun)]
+
+
+def _encodings(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    from sonant.audio.formats import FORMATS
+
+    return sorted({e for kind in FORMATS.values() for e in kind.encodings if e.startswith(begun)})
+
+
+def _output_options(command: Callable[..., None]) -> Callable[..., None]:
+    file = click.Path(dir_okay=True, allow_dash=True)
+    for option in reversed(
+        [
+            click.option("-o", "--output", type=file, help="Audio file; - is standard output (raw PCM)."),
+            click.option("--play", is_flag=True, help="Play it while it is made."),
+            click.option(
+                "--format", shell_complete=_formats, help="wav, pcm, flac, ogg, opus or mp3; else the suffix."
+            ),
+            click.option("--encoding", shell_complete=_encodings, help="int16, int24, float32, mulaw or alaw."),
+            click.option("--rate", type=int, help="Sample rate in Hz; by default the model's."),
+            click.option("--loudness", type=float, metavar="LUFS", help="Loudness of the whole, such as -16."),
+            click.option("--peak", type=float, metavar="DBFS", help="No sample beyond it, such as -1."),
+            click.option("--words", type=file, help="JSON file for the word times."),
+            click.option("--srt", type=file, help="SubRip captions."),
+            click.option("--vtt", type=file, help="WebVTT captions."),
+            click.option("--lrc", type=file, help="LRC lyrics, with the time of every word."),
+            click.option("--textgrid", type=file, help="Praat TextGrid."),
+            click.option("--karaoke", is_flag=True, help="Word times inside the cues of --vtt."),
+            click.option("--word-cues", is_flag=True, help="One cue a word in --srt and --vtt."),
+            click.option("--max-chars", type=int, default=42, show_default=True, help="Of a caption line."),
+            click.option("--max-lines", type=int, default=2, show_default=True, help="Of a caption."),
+            click.option("--max-duration", "max_duration_s", type=float, default=7.0, help="Of a caption, in seconds."),
+            click.option("--json", "summary", is_flag=True, help="What was made, as JSON on standard output."),
+            click.option("-q", "--quiet", is_flag=True, help="No progress, no closing line."),
+        ]
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
-@click.argument("text")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="WAV file to write.")
-@click.option("--words", "words_file", type=click.Path(path_type=Path), help="JSON file for the word times.")
+@click.argument("text", required=False)
+@click.option("-f", "--file", "file", type=click.Path(path_type=Path), help="Text file to speak, UTF-8.")
+@click.option("--lines", is_flag=True, help="Every line into a file of its own: -o out-{:03}.wav.")
 @click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3.")
 @click.option("--speed", type=float, default=1.0, show_default=True, help="0.25 to 4; 2 is twice as fast.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same audio.")
 @click.option("--language", help="BCP-47; by default the voice's own.")
+@_output_options
 @model_options
-def say(
-    text: str,
-    output: Path,
-    words_file: Path | None,
-    voice: str | None,
-    speed: float,
-    seed: int,
-    language: str | None,
-    **model: Any,
+def say(text: str | None, file: Path | None, lines: bool, output: str | None, **given: Any) -> None:
+    """Speak TEXT, a --file, or standard input (with -) into audio and caption files.
+
+    Ctrl-C ends it, and leaves valid files of what was made until then.
+    """
+
+    def take(*names: str) -> dict[str, Any]:
+        return {name: given.pop(name) for name in names}
+
+    captions = {kind: path for kind, path in take(*CAPTIONS).items() if path is not None}
+    quiet = given.pop("quiet")
+    places = Places(audio=output, captions=captions, **take("play", "summary"))
+    form = Form(**take(*_FORM), cues=take(*_CUES))
+    voice = take(*_VOICE)
+    places.check(many=lines)
+    form.check(output)
+    spoken = _text(text, file)
+    texts = [line for line in spoken.splitlines() if line.strip()] if lines else [spoken]
+    synth = load_model(**given)
+    for n, one in enumerate(texts, 1):
+        here = places.numbered(n) if lines else places
+        progress = Progress(f"{n}/{len(texts)}" if lines else "", enabled=not quiet)
+        _speak(synth, one, here, form, voice, progress)
+
+
+def _text(text: str | None, file: Path | None) -> str:
+    if text is not None and file is not None:
+        raise InputError("both TEXT and --file were given; give one of them")
+    if file is not None and str(file) != "-":
+        return read_text(file)
+    if text is None and file is None and sys.stdin.isatty():
+        raise InputError("nothing to say: give TEXT, --file FILE, or - for standard input")
+    return read_stdin() if text is None or text == "-" else text
+
+
+def _speak(
+    synth: Synthesizer, text: str, places: Places, form: Form, voice: dict[str, Any], progress: Progress
 ) -> None:
-    """Speak TEXT (or standard input, with -) into a WAV file."""
-    spoken = read_stdin() if text == "-" else text
-    check_writable(output, *([words_file] if words_file else []))
-    speech = load_model(**model).speak(spoken, voice=voice, speed=speed, seed=seed, language=language)
-    speech.save(output)
-    if words_file:
-        words_file.write_text(speech.to_json() + "\n", encoding="utf-8")
-    click.echo(f"{output}: {speech.duration_s:.2f} s, {len(speech.words)} words", err=True)
+    """One text, to its end or to Ctrl-C. What was made is kept whatever happens; KeyboardInterrupt tells the caller."""
+    outputs = Outputs(places, form, synth, text)
+    complete = False
+    try:
+        with _Interrupt() as interrupt, synth.background(text, **voice) as chunks:
+            interrupt.calls(chunks.stop, outputs.stop)
+            for chunk in chunks:
+                outputs.write(chunk)
+                progress.show(outputs.fraction, outputs.duration_s)
+        complete = not interrupt.came
+    finally:
+        progress.clear()
+        outputs.close(complete=complete, quiet=progress.quiet)
+    if not complete:
+        raise KeyboardInterrupt
+
+
+class _Interrupt:
+    """While it is entered, Ctrl-C calls what it was given instead of breaking into the writing of a chunk; a second
+    Ctrl-C does break in."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._calls: tuple[Callable[[], None], ...] = ()
+        self._before: Any = None
+
+    def calls(self, *calls: Callable[[], None]) -> None:
+        self._calls = calls
+        if self.came:
+            self._run()
+
+    def __enter__(self) -> _Interrupt:
+        if threading.current_thread() is threading.main_thread():  # signals are the main thread's
+            self._before = signal.signal(signal.SIGINT, self._stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _stop(self, _signal: int, _frame: object) -> None:
+        self.came = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._run()
+
+    def _run(self) -> None:
+        for call in self._calls:
+            call()

@@ -39,8 +39,9 @@ class BackgroundStream(Iterator[AudioChunk]):
     def __next__(self) -> AudioChunk:
         while not self._ended:
             try:
-                item = self._ready.get(timeout=_WAIT_S)
+                item = self._ready.get(block=not self._cancel.is_set, timeout=_WAIT_S)
             except queue.Empty:
+                self._ended = self._cancel.is_set
                 continue
             if not isinstance(item, _End):
                 return item
@@ -49,9 +50,15 @@ class BackgroundStream(Iterator[AudioChunk]):
                 raise item.error
         raise StopIteration
 
-    def close(self) -> None:
-        self._ended = True
+    def stop(self) -> None:
+        """Ask the computation to stop; the iteration ends after the chunks that are ready. Does not wait, so a signal
+        handler may call it."""
         self._cancel.set()
+
+    def close(self) -> None:
+        """Stop the computation, and wait until it has stopped; chunks that were not taken are lost."""
+        self._ended = True
+        self.stop()
         self._thread.join()
 
     def __enter__(self) -> BackgroundStream:

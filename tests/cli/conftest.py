@@ -1,0 +1,6 @@
+"""Lets the tests of the command import the driver of the engine's tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
