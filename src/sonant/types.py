@@ -51,6 +51,7 @@ class Speech:
 
     @property
     def duration_s(self) -> float:
+        """Seconds of its samples."""
         return len(self.samples) / self.sample_rate
 
     def save(

@@ -7,7 +7,7 @@ import wave
 import numpy as np
 import pytest
 
-from sonant.audio.wav import to_int16, wav_bytes, write_wav
+from sonant.audio.wav import UNKNOWN_SIZE, to_int16, wav_bytes, wav_header, write_wav
 from sonant.errors import InputError
 
 
@@ -53,3 +53,11 @@ def test_wrong_subtype_and_place_are_named(tmp_path: object) -> None:
         wav_bytes(np.zeros(1, np.float32), 24_000, encoding="int24")
     with pytest.raises(InputError, match=r"cannot write .*nowhere"):
         write_wav(f"{tmp_path}/nowhere/a.wav", np.zeros(1, np.float32), 24_000)
+
+
+def test_more_than_a_wav_can_count_has_unknown_sizes() -> None:
+    for data_bytes in (UNKNOWN_SIZE, UNKNOWN_SIZE - 36, None):
+        header = wav_header(24_000, "int16", data_bytes)
+        assert struct.unpack("<I", header[4:8])[0] == struct.unpack("<I", header[40:44])[0] == UNKNOWN_SIZE
+    largest = UNKNOWN_SIZE - 36 - 3
+    assert struct.unpack("<I", wav_header(24_000, "int16", largest)[40:44])[0] == largest

@@ -81,16 +81,18 @@ class Form:
     word_cues: bool
     cues: dict[str, Any]
 
-    def check(self, audio: str | None) -> None:
+    def check(self, places: Places) -> None:
         """Raises InputError for a format, a level or a cue size that cannot be, before a model is loaded."""
-        from sonant.audio.formats import find_format
-        from sonant.audio.writer import check_levels
-        from sonant.captions.cues import CueOptions
+        if places.audio is not None:
+            from sonant.audio.formats import find_format
+            from sonant.audio.writer import check_levels
 
-        if audio is not None:
-            find_format(None if audio == STDOUT else audio, self.format)
-        check_levels(self.loudness, self.peak)
-        CueOptions(**self.cues)
+            find_format(None if places.audio == STDOUT else places.audio, self.format)
+            check_levels(self.loudness, self.peak)
+        if places.captions:
+            from sonant.captions.cues import CueOptions
+
+            CueOptions(**self.cues)
 
 
 class Outputs:

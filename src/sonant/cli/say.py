@@ -93,7 +93,7 @@ def say(text: str | None, file: Path | None, lines: bool, output: str | None, **
     form = Form(**take(*_FORM), cues=take(*_CUES))
     voice = take(*_VOICE)
     places.check(many=lines)
-    form.check(output)
+    form.check(places)
     spoken = _text(text, file)
     texts = [line for line in spoken.splitlines() if line.strip()] if lines else [spoken]
     synth = load_model(**given)
