@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from pathlib import Path
 
 WORKER = Path(__file__).with_name("kokoro_worker.py")
 ROOT = Path(__file__).parent.parent
+QUIET_CORES = 0.1
+"""Runs during which other work took more than this do not count, where a quieter one exists."""
 FIGURES = ("rtf", "rtf_short", "rtf_long", "sentence_ms", "cold_s", "rss_mib")
 # The allocator settings under which torch is fastest; without them it returns memory to the system at every step.
 TUNED_MALLOC = {
@@ -47,17 +50,30 @@ def run(engine: str, threads: str, python: str, weights: Path) -> dict[str, floa
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def busy_share() -> float:
-    """The share of all cores that other work keeps busy just now."""
+def busy_s() -> float:
+    """CPU seconds that all cores together have worked since the machine started."""
+    fields = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
-    def read() -> tuple[int, int]:
-        fields = [int(n) for n in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-        return sum(fields) - fields[3] - fields[4], sum(fields)
 
-    first = read()
-    time.sleep(0.5)
-    second = read()
-    return (second[0] - first[0]) / max(second[1] - first[1], 1)
+def wait_for_quiet(limit_s: float) -> None:
+    """Until other work takes less than a tenth of one core, or the limit."""
+    end = time.time() + limit_s
+    while time.time() < end:
+        before = busy_s()
+        time.sleep(1)
+        if busy_s() - before < QUIET_CORES:
+            return
+
+
+def measured(engine: str, threads: str, python: str, weights: Path) -> dict[str, float]:
+    """One run, and how many cores other work kept busy meanwhile."""
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy, began = busy_s(), time.time()
+    result = run(engine, threads, python, weights)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own_s = after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime
+    return {**result, "other_cores": round((busy_s() - busy - own_s) / (time.time() - began), 3)}
 
 
 def machine() -> dict[str, str]:
@@ -84,6 +100,9 @@ def machine() -> dict[str, str]:
 def table(results: list[dict[str, float]]) -> str:
     groups: dict[tuple[float, str], list[dict[str, float]]] = {}
     for r in results:
+        alike = [o["other_cores"] for o in results if (o["engine"], o["threads"]) == (r["engine"], r["threads"])]
+        if r["other_cores"] > max(QUIET_CORES, min(alike)):
+            continue
         groups.setdefault((r["threads"], str(r["engine"])), []).append(r)
     lines = [
         "| threads | engine | rtf (spread) | short / long | sentence ms | cold start s | peak RSS MiB | to best peer |",
@@ -111,15 +130,16 @@ def main() -> None:
     arguments.add_argument("--weights", type=Path, required=True)
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--patience-s", type=float, default=60, help="how long to wait for a quiet machine")
     given = arguments.parse_args()
     results = []
     for number in range(given.rounds):
         for spec in given.engines:
             engine, threads, *python = spec.split(":")
-            other = busy_share()
-            result = run(engine, threads, python[0] if python else sys.executable, given.weights)
-            results.append({**result, "round": number, "busy_before": round(other, 3)})
-            sys.stderr.write(f"{spec.split(':/')[0]}: rtf {result['rtf']:.3f}, others busy {other:.2f}\n")
+            wait_for_quiet(given.patience_s)
+            result = measured(engine, threads, python[0] if python else sys.executable, given.weights)
+            results.append({**result, "round": number})
+            sys.stderr.write(f"{spec.split(':/')[0]}: rtf {result['rtf']:.3f}, other cores {result['other_cores']}\n")
     sys.stdout.write(json.dumps(machine(), indent=1) + "\n" + table(results) + "\n")
     if given.out:
         given.out.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n", encoding="utf-8")
