@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sonant.errors import InputError, UnknownName
@@ -11,6 +13,9 @@ PRECISIONS = ("f32", "f16", "bf16")
 DEVICES = ("cpu", "numpy")
 SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)
+MARKUP_MODES = ("auto", "strict", "off")
+TEXT_FORMATS = ("plain", "markdown")
+LONGEST_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +48,20 @@ class SpeakOptions:
 
     voice: a name or a blend (`af_heart:0.7,am_michael:0.3`), None for the model's default. speed: 1.0 is the model's
     own pace, 2.0 twice as fast. seed: the same seed gives the same audio. language: BCP-47, None for the voice's own.
+    markup: what becomes of tags such as [pause 1s]: auto (unknown ones are read), strict (left out with a note) or off.
+    text_format: plain or markdown. lexicon: the user's own words, a TSV or PLS file or {word: phonemes}.
+    paragraph_pause_s, heading_pause_s: silence added after a blank line, and after a heading of Markdown.
     """
 
     voice: str | None = None
     speed: float = 1.0
     seed: int = 0
     language: str | None = None
+    markup: str = "auto"
+    text_format: str = "plain"
+    lexicon: str | os.PathLike[str] | Mapping[str, str] | None = None
+    paragraph_pause_s: float = 0.3
+    heading_pause_s: float = 0.5
 
     def __post_init__(self) -> None:
         low, high = SPEED_RANGE
@@ -57,3 +70,15 @@ class SpeakOptions:
         first, last = SEED_RANGE
         if type(self.seed) is not int or not first <= self.seed <= last:
             raise InputError(f"seed is {self.seed!r}; wanted a whole number from {first} to {last}")
+        check_reading(self.markup, self.text_format, self.paragraph_pause_s, self.heading_pause_s)
+
+
+def check_reading(markup: str, text_format: str, *pauses_s: float) -> None:
+    """How a text is read. Raises UnknownName (markup, text_format) and InputError (a pause out of range)."""
+    if markup not in MARKUP_MODES:
+        raise UnknownName("markup", str(markup), MARKUP_MODES)
+    if text_format not in TEXT_FORMATS:
+        raise UnknownName("text_format", str(text_format), TEXT_FORMATS)
+    for value in pauses_s:
+        if not (isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= LONGEST_PAUSE_S):
+            raise InputError(f"a pause of {value!r}; wanted seconds from 0 to {LONGEST_PAUSE_S:g}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,16 @@ class PieceAudio:
 
     samples: np.ndarray
     words: tuple[WordTiming, ...]
+
+
+def with_pauses(audio: PieceAudio, sample_rate: int, *, before_s: float, after_s: float) -> PieceAudio:
+    """The piece between exact silences: round(seconds * sample_rate) zero samples each; the words move along."""
+    before, after = round(before_s * sample_rate), round(after_s * sample_rate)
+    if not before and not after:
+        return audio
+    samples = np.concatenate([np.zeros(before, np.float32), audio.samples, np.zeros(after, np.float32)])
+    by_s = before / sample_rate
+    return PieceAudio(samples, tuple(replace(w, start_s=w.start_s + by_s, end_s=w.end_s + by_s) for w in audio.words))
 
 
 class Driver(Protocol):

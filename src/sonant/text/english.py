@@ -1,6 +1,6 @@
 """English text → pieces of phonemes, each word with its place in the original. The front end of English voices.
 
-segment.py → normalize/en.py → phonemize/en.py → pieces.py
+reading.py → segment.py → normalize/en.py → phonemize/en.py → cues.py → pieces.py
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from sonant.errors import InputError, UnknownName
+from sonant.text.cues import CueReader
 from sonant.text.normalize.en import normalize as normalize_words
+from sonant.text.normalize.given_en import Known, Stretch
 from sonant.text.normalize.tables_en import NOT_SENTENCE_END
 from sonant.text.phonemize.en import Phonemizer
 from sonant.text.pieces import Piece, PieceWord, SpokenSentence, gap, pack
+from sonant.text.reading import AS_WRITTEN, Reading
+from sonant.text.script import Script
 from sonant.text.segment import sentences
 from sonant.text.spans import MARK, Sentence, SourceWord, SpokenWord, Token
 
@@ -21,29 +25,34 @@ LANGUAGES = ("en-US", "en-GB")
 LIMIT = 510
 _SPACED_AFTER = frozenset(",;:.!?")
 
-__all__ = ["LANGUAGES", "LIMIT", "Piece", "PieceWord", "SourceWord", "iter_pieces", "normalize", "phonemize", "pieces"]
+__all__ = [
+    "LANGUAGES", "LIMIT", "Piece", "PieceWord", "Reading", "SourceWord", "iter_pieces", "normalize", "phonemize",
+    "pieces",
+]  # fmt: skip
 
 
-def pieces(text: str, *, language: str = "en-US", limit: int = LIMIT) -> list[Piece]:
+def pieces(text: str, *, language: str = "en-US", limit: int = LIMIT, reading: Reading = AS_WRITTEN) -> list[Piece]:
     """All pieces of `text`, in order; every source word is in them exactly once, unless it is longer than a piece.
 
-    Text without anything to say gives []. Raises UnknownName for a language that is not in LANGUAGES and
-    InputError for a limit below 16.
+    Text without anything to say gives []. Raises UnknownName for a language that is not in LANGUAGES, InputError for a
+    limit below 16, TextError for markup that cannot be read.
     """
-    return list(iter_pieces(text, language=language, limit=limit))
+    return list(iter_pieces(text, language=language, limit=limit, reading=reading))
 
 
-def iter_pieces(text: str, *, language: str = "en-US", limit: int = LIMIT) -> Iterator[Piece]:
+def iter_pieces(
+    text: str, *, language: str = "en-US", limit: int = LIMIT, reading: Reading = AS_WRITTEN
+) -> Iterator[Piece]:
     """The same pieces one by one: the first is ready as soon as its sentences are read."""
     if limit < 16:
         raise InputError(f"limit {limit} is too small: a piece needs room for a word, at least 16 phonemes")
-    return pack(_spoken(text, language), limit)
+    return pack(_spoken(reading.script(text), language, reading), limit)
 
 
-def phonemize(text: str, language: str = "en-US") -> str:
+def phonemize(text: str, language: str = "en-US", *, reading: Reading = AS_WRITTEN) -> str:
     """The phonemes of a text, one line per paragraph."""
     lines = [""]
-    for sentence in _spoken(text, language):
+    for sentence in _spoken(reading.script(text), language, reading):
         for word in sentence.words:
             lines[-1] += " " * gap(word, len(lines[-1])) + word.lead + word.phonemes + word.tail
         if sentence.paragraph_end and lines[-1]:
@@ -51,11 +60,15 @@ def phonemize(text: str, language: str = "en-US") -> str:
     return "\n".join(lines).rstrip("\n")
 
 
-def normalize(text: str, language: str = "en-US") -> str:
+def normalize(text: str, language: str = "en-US", *, reading: Reading = AS_WRITTEN) -> str:
     """The text as it is spoken: numbers, money, dates and abbreviations in words; one line per paragraph."""
+    script = reading.script(text)
+    british = _check(language) == "en-GB"
     lines = [""]
-    for sentence in sentences(text, NOT_SENTENCE_END):
-        shown = _normalized_words(sentence, _check(language))
+    given = _GivenWords(script)
+    for sentence in sentences(script.visible, NOT_SENTENCE_END):
+        known = Known(given.of(sentence), reading.lexicon)
+        shown = _shown_words(sentence, normalize_words(sentence.words, british=british, known=known))
         lines[-1] = " ".join(filter(None, [lines[-1], *shown]))
         if sentence.paragraph_end and lines[-1]:
             lines.append("")
@@ -73,15 +86,35 @@ def _phonemizer(language: str) -> Phonemizer:
     return Phonemizer(language)
 
 
-def _spoken(text: str, language: str) -> Iterator[SpokenSentence]:
+def _spoken(script: Script, language: str, reading: Reading) -> Iterator[SpokenSentence]:
+    """Sentences with their sounds, cut where the text has a pause or another speed."""
     phonemizer = _phonemizer(_check(language))
-    for sentence in sentences(text, NOT_SENTENCE_END):
-        tokens = normalize_words(sentence.words, british=language == "en-GB")
+    cues, given = CueReader(script, reading.paragraph_pause_s, reading.heading_pause_s), _GivenWords(script)
+    for sentence in sentences(script.visible, NOT_SENTENCE_END):
+        known = Known(given.of(sentence), reading.lexicon)
+        tokens = normalize_words(sentence.words, british=language == "en-GB", known=known)
         words = tuple(_join(sentence, tokens, phonemizer.phonemize(tokens)))
-        if not any(word.phonemes for word in words):
-            # A row of stars or dots is a break, not a sentence: the model would babble on marks alone.
-            words = tuple(SpokenWord(word.source) for word in words)
-        yield SpokenSentence(words, sentence.paragraph_end)
+        yield from cues.cut(words, paragraph_end=sentence.paragraph_end)
+    yield from cues.rest()
+
+
+class _GivenWords:
+    """The given phonemes of a script, handed out sentence by sentence."""
+
+    def __init__(self, script: Script) -> None:
+        self._given, self._at = script.given, 0
+
+    def of(self, sentence: Sentence) -> dict[int, list[Stretch]]:
+        found: dict[int, list[Stretch]] = {}
+        if self._at == len(self._given):
+            return found
+        for index, word in enumerate(sentence.words):
+            while self._at < len(self._given) and self._given[self._at].start < word.end:
+                given = self._given[self._at]
+                stretch = Stretch(given.start - word.start, given.end - word.start, given.phonemes)
+                found.setdefault(index, []).append(stretch)
+                self._at += 1
+        return found
 
 
 def _join(sentence: Sentence, tokens: Sequence[Token], sounds: Sequence[str]) -> Iterator[SpokenWord]:
@@ -123,8 +156,7 @@ def _glue(tokens: Sequence[Token], parts: Sequence[str]) -> str:
     return text
 
 
-def _normalized_words(sentence: Sentence, language: str) -> Iterator[str]:
-    tokens = normalize_words(sentence.words, british=language == "en-GB")
+def _shown_words(sentence: Sentence, tokens: Sequence[Token]) -> Iterator[str]:
     at = 0
     for index in range(len(sentence.words)):
         first = at

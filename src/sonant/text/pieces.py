@@ -29,21 +29,33 @@ class PieceWord:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What the model gets in one run: `phonemes` (at most the limit), the words, the span of the original text."""
+    """What the model gets in one run: `phonemes` (at most the limit), the words, the span of the original text.
+
+    Exact silence goes before and after it, and `speed` multiplies the speaker's. A text of pauses alone is one piece
+    without phonemes.
+    """
 
     phonemes: str
     words: tuple[PieceWord, ...]
     start: int
     end: int
     paragraph_end: bool
+    pause_before_s: float = 0.0
+    pause_after_s: float = 0.0
+    speed: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenSentence:
-    """The words of one sentence with their sounds."""
+    """The words of one sentence (or of its part between two cues) with their sounds.
+
+    A sentence without words carries the pause at the end of the text.
+    """
 
     words: tuple[SpokenWord, ...]
     paragraph_end: bool
+    pause_before_s: float = 0.0
+    speed: float = 1.0
 
     @property
     def size(self) -> int:
@@ -64,26 +76,52 @@ def gap(word: SpokenWord, size: int) -> int:
 
 def pack(sentences: Iterable[SpokenSentence], limit: int) -> Iterator[Piece]:
     """Pieces of at most `limit` phonemes. Words that make no sound go with the piece before them, or the first one."""
-    held: list[SpokenWord] = []  # words of the piece being filled
-    size = 0
-    ready: Piece | None = None  # kept back one step, because silent words may still join it
+    filling = _Filling()
     for sentence in sentences:
+        if sentence.pause_before_s or (sentence.size and sentence.speed != filling.speed):
+            yield from filling.close(paragraph_end=False)
+            filling.pause_s += sentence.pause_before_s
+        if sentence.size:
+            filling.speed = sentence.speed
         for part in split(sentence.words, limit):
-            if size and joined_size(part, size) > limit:
-                if ready:
-                    yield ready
-                ready, held, size = build(held, paragraph_end=False), [], 0
-            held += part
-            size = joined_size(part, size)
-        if sentence.paragraph_end and held:
-            if size:
-                if ready:
-                    yield ready
-                ready, held, size = build(held, paragraph_end=True), [], 0
-            elif ready:
-                ready, held = _with_silent(ready, held), []
-    if ready:
-        yield _with_silent(ready, held) if held else ready
+            if filling.size and joined_size(part, filling.size) > limit:
+                yield from filling.close(paragraph_end=False)
+            filling.words += part
+            filling.size = joined_size(part, filling.size)
+        if sentence.paragraph_end:
+            yield from filling.close(paragraph_end=True)
+    yield from filling.close(paragraph_end=True)
+    yield from filling.last()
+
+
+class _Filling:
+    """The piece being filled, and the one before it, kept back because silent words may still join it."""
+
+    def __init__(self) -> None:
+        self.words: list[SpokenWord] = []
+        self.size = 0
+        self.pause_s = 0.0
+        self.speed = 1.0
+        self.ready: Piece | None = None
+
+    def close(self, *, paragraph_end: bool) -> Iterator[Piece]:
+        """Make a piece of the words that sound; silent ones join the piece before, or wait for the first."""
+        if self.size:
+            if self.ready:
+                yield self.ready
+            self.ready = replace(
+                build(self.words, paragraph_end=paragraph_end), pause_before_s=self.pause_s, speed=self.speed
+            )
+            self.words, self.size, self.pause_s = [], 0, 0.0
+        elif self.ready and self.words:
+            self.ready, self.words = _with_silent(self.ready, self.words), []
+
+    def last(self) -> Iterator[Piece]:
+        if self.ready:
+            yield replace(self.ready, pause_after_s=self.pause_s)
+        elif self.pause_s:
+            silent = build(self.words, paragraph_end=True) if self.words else Piece("", (), 0, 0, True)
+            yield replace(silent, pause_before_s=self.pause_s)
 
 
 def split(words: tuple[SpokenWord, ...], limit: int) -> Iterator[list[SpokenWord]]:

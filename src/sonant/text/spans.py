@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 _CLOSING = frozenset(",.;:!?”)")
-WORD, SAID, SPELLED, MARK = "word", "said", "spelled", "mark"
+WORD, SAID, SPELLED, MARK, GIVEN = "word", "said", "spelled", "mark", "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Token:
     """The smallest thing that is spoken, made from one source word.
 
     kind is how `text` becomes sound: WORD is looked up with its part of speech, SAID is plain spoken words that a
-    number or a symbol became, SPELLED is said letter by letter, MARK is punctuation that the model reads.
+    number or a symbol became, SPELLED is said letter by letter, MARK is punctuation that the model reads, GIVEN comes
+    with its phonemes.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Token:
     glued: bool = False  # one spoken word with the token before it ("well" "-" "known")
     spoken: str = ""  # what `normalize` shows when that is not `text` ("mister" for "Mr.")
     tag: str | None = None  # part of speech when the normaliser knows it
+    phonemes: str = ""  # of GIVEN
 
     @property
     def shown(self) -> str:

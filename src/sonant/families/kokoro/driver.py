@@ -9,12 +9,12 @@ import numpy as np
 
 from sonant.backends.backend import Backend, CancelFlag, Weights
 from sonant.errors import BackendError
-from sonant.families.family import PieceAudio
+from sonant.families.family import PieceAudio, with_pauses
 from sonant.families.kokoro import model, text
 from sonant.families.kokoro.config import KokoroConfig
 from sonant.families.kokoro.timing import word_timings
 from sonant.families.kokoro.voices import VoiceCatalog, VoicePack
-from sonant.options import SpeakOptions
+from sonant.options import SPEED_RANGE, SpeakOptions
 from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
 
@@ -65,15 +65,21 @@ class KokoroDriver:
 
     def pieces(self, source: str, options: SpeakOptions) -> Sequence[Piece]:
         language = options.language or self._voice(options).language or text.LANGUAGES[0]
-        return text.pieces(source, language)
+        return text.pieces(source, language, text.reading_of(options))
 
     def _voice(self, options: SpeakOptions) -> VoicePack:
         return self._catalog.get(options.voice or DEFAULT_VOICE)
 
     def speak_piece(self, piece: Piece, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio:
         seed = np.array([[options.seed, index]], np.uint32).view(np.int32)
-        samples, frames = self.speak_phonemes(piece.phonemes, self._voice(options), options.speed, seed, cancel)
-        return PieceAudio(samples, word_timings(piece, frames, samples))
+        low, high = SPEED_RANGE
+        speed = min(max(options.speed * piece.speed, low), high)
+        if piece.phonemes:
+            samples, frames = self.speak_phonemes(piece.phonemes, self._voice(options), speed, seed, cancel)
+        else:  # a text of pauses alone
+            samples, frames = np.zeros(0, np.float32), np.zeros(0, np.int64)
+        audio = PieceAudio(samples, word_timings(piece, frames, samples))
+        return with_pauses(audio, self.sample_rate, before_s=piece.pause_before_s, after_s=piece.pause_after_s)
 
     def speak_phonemes(
         self, phonemes: str, voice: VoicePack, speed: float, seed: np.ndarray, cancel: CancelFlag | None = None

@@ -7,22 +7,36 @@ from collections.abc import Mapping
 import numpy as np
 
 from sonant.errors import InputError, TextError
+from sonant.options import SpeakOptions
 from sonant.text import english
 from sonant.text.english import Piece
+from sonant.text.lexicon_file import UserLexicon
+from sonant.text.reading import AS_WRITTEN, Reading
 
 LANGUAGES = ("en-US", "en-GB")
 MAX_PHONEMES = 510
 """The position table has 512 rows and both ends take one."""
 
 
-def pieces(text: str, language: str) -> list[Piece]:
+def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> list[Piece]:
     """The text cut into pieces that the model can speak, in order, every word in exactly one."""
     if language not in LANGUAGES:
         raise InputError(
             f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
             "pass language="
         )
-    return english.pieces(text, language=language, limit=MAX_PHONEMES)
+    return english.pieces(text, language=language, limit=MAX_PHONEMES, reading=reading)
+
+
+def reading_of(options: SpeakOptions) -> Reading:
+    """How the caller wants a text read. TextError for a lexicon that cannot be used."""
+    return Reading(
+        markup=options.markup,
+        text_format=options.text_format,
+        paragraph_pause_s=options.paragraph_pause_s,
+        heading_pause_s=options.heading_pause_s,
+        lexicon=None if options.lexicon is None else UserLexicon.load(options.lexicon),
+    )
 
 
 def token_ids(phonemes: str, vocab: Mapping[str, int]) -> np.ndarray:

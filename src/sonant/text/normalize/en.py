@@ -10,9 +10,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from sonant.text.lexicon_file import UserLexicon
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import quantities_en as quantities
 from sonant.text.normalize import tables_en as tables
+from sonant.text.normalize.given_en import NOTHING, Known, listed, stretch_tokens, with_listed
 from sonant.text.normalize.written_en import Written, lone_marks, marks, take_apart
 from sonant.text.spans import SAID, SPELLED, SourceWord, Token
 
@@ -30,30 +32,40 @@ _DASHES = re.compile(r"--+|–")
 _DAY_HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
 
 
-def normalize(words: Sequence[SourceWord], *, british: bool = False) -> list[Token]:
+def normalize(words: Sequence[SourceWord], *, british: bool = False, known: Known = NOTHING) -> list[Token]:
     """Tokens of one sentence, in order; a source word without tokens is silent."""
     line = take_apart(words)
-    rules = _rules(british)
+    rules = _rules(british, known.lexicon)
     tokens: list[Token] = []
     i = 0
     while i < len(line):
+        if i in known.stretches:
+            tokens += stretch_tokens(words[i], i, known.stretches[i], british=british)
+            i += 1
+            continue
         if not line[i].core:
             tokens += lone_marks(line[i])
             i += 1
             continue
         for body in next(found for rule in rules if (found := rule(line, i)) is not None):
-            tokens += marks(line[i].lead, i, opening=True)
-            tokens += body
-            tokens += marks(line[i].tail, i, opening=False)
-            i += 1
-    return tokens
+            if i not in known.stretches:  # a rule that takes two words takes no given one
+                tokens += marks(line[i].lead, i, opening=True)
+                tokens += body
+                tokens += marks(line[i].tail, i, opening=False)
+                i += 1
+    return with_listed(tokens, known.lexicon) if known.lexicon else tokens
 
 
-def _rules(british: bool) -> tuple[Rule, ...]:
+def _rules(british: bool, lexicon: UserLexicon | None) -> tuple[Rule, ...]:
+    def in_lexicon(line: list[Written], i: int) -> Bodies | None:
+        found = listed(line, i, lexicon, british=british) if lexicon else None
+        return None if found is None else [found]
+
     def dated(line: list[Written], i: int) -> Bodies | None:
         return quantities.numeric_date(line, i, day_first=british)
 
     return (
+        *((in_lexicon,) if lexicon else ()),
         address,
         dated,
         quantities.quantity,

@@ -18,7 +18,7 @@ from sonant.text.phonemize.oov_en import Guesser
 from sonant.text.phonemize.stress import CONSONANTS, PRIMARY, VOWELS, restress, weight
 from sonant.text.phonemize.tagger_en import Tagger, known_tag
 from sonant.text.phonemize.words_en import Ahead, Words
-from sonant.text.spans import MARK, SAID, SPELLED, Token
+from sonant.text.spans import GIVEN, MARK, SAID, SPELLED, Token
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 _PAUSES = frozenset(";:,.!?—…")
@@ -52,13 +52,16 @@ class Phonemizer:
         end = len(tokens)
         while end > 0:
             start = end - 1
-            while tokens[start].glued:
+            while tokens[start].glued and GIVEN not in (tokens[start].kind, tokens[start - 1].kind):
                 start -= 1
             self._group(tokens[start:end], tags[start:end], sounds, start, ahead)
             said = "".join(sounds[start:end])
             ahead = _look_back(said, tokens[start].text if end == start + 1 else "", ahead)
             end = start
-        return [sound.translate(_FINAL) for sound in sounds]
+        return [
+            sound if token.kind == GIVEN else sound.translate(_FINAL)
+            for sound, token in zip(sounds, tokens, strict=True)
+        ]
 
     def _tags(self, tokens: Sequence[Token]) -> list[str]:
         """A tag per token; contractions are tagged in two pieces, as the tagger learned them, and take the longer's."""
@@ -109,6 +112,8 @@ class Phonemizer:
     def _single(self, token: Token, tag: str, ahead: Ahead) -> str:
         if token.kind == MARK:
             return token.text
+        if token.kind == GIVEN:
+            return token.phonemes
         if token.kind == SPELLED:
             return self.words.spell(token.text) or ""
         if token.kind == SAID:
