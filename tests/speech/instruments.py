@@ -32,9 +32,9 @@ def aligned_starts(samples: np.ndarray, sample_rate: int, words: list[str]) -> l
 
 def energy_onsets(samples: np.ndarray, sample_rate: int) -> np.ndarray:
     """Where sound begins after 60 ms of silence and goes on for 15 ms, in seconds."""
-    loud = loud_steps(samples, sample_rate)
+    loud = np.concatenate([np.zeros(QUIET_STEPS, bool), loud_steps(samples, sample_rate)])  # before the samples: silence
     found = [
-        k * STEP_S
+        (k - QUIET_STEPS) * STEP_S
         for k in range(QUIET_STEPS, len(loud) - 3)
         if loud[k : k + 3].all() and not loud[k - QUIET_STEPS : k].any()
     ]
