@@ -171,6 +171,11 @@ def test_words_that_touch_in_the_text_touch_in_captions() -> None:
     assert s.to_lrc().startswith("[00:00.00]<00:00.00>今日<00:00.50>は<")
 
 
+def test_markup_between_words_is_not_a_space() -> None:
+    s = speech(("Un", 0, 0.5), ("real.", 0.5, 0.7), ("Yes", 1, 1.2), text="Un**real.** [pause 300ms] Yes")
+    assert [c.text for c in read_srt(s.to_srt())] == ["Unreal.", "Yes"]
+
+
 def test_a_silent_word_shares_the_cue_of_its_neighbour() -> None:
     s = speech(("—", 0, 0), ("Hi", 0, 0.5), ("—", 0.5, 0.5), ("you", 0.5, 1.0))
     assert [c.text for c in read_srt(s.to_srt(words=True))] == ["— Hi —", "you"]

@@ -45,6 +45,8 @@ def test_closing_a_stream_stops_the_work(driver: CountingDriver) -> None:
         ({"speed": "fast"}, "speed is 'fast'"),
         ({"seed": -1}, "seed is -1; wanted a whole number"),
         ({"seed": 1.5}, "seed is 1.5"),
+        ({"sped": 1.5}, r"unknown option 'sped'; did you mean 'speed'.*\?"),
+        ({"markup": "of"}, "unknown markup 'of'; did you mean 'off'"),
     ],
 )
 def test_bad_options_are_named_before_any_work(

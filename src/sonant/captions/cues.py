@@ -85,7 +85,7 @@ def sentence_cues(
 ) -> list[Cue]:
     """Cues of whole sentences where they fit, of parts of them where not. `source` is the text that the spans of the
     words point into; without it, the words stand one space apart."""
-    timed = _timed(words)
+    timed = _timed(words, source)
     groups = [part for a, b in _sentences(words, source) for part in _parts(timed[a:b], options)]
     return _cues(_sounding(groups), duration_s, options)
 
@@ -95,8 +95,8 @@ def word_cues(words: Sequence[WordTiming], duration_s: float) -> list[Cue]:
     return _cues(_sounding([[word] for word in _timed(words)]), duration_s, WHOLE)
 
 
-def _timed(words: Sequence[WordTiming]) -> list[Timed]:
-    """Whole milliseconds, never decreasing; a space unless the text had none."""
+def _timed(words: Sequence[WordTiming], source: str | None = None) -> list[Timed]:
+    """Whole milliseconds, never decreasing; a space unless the text had none (there may be markup between words)."""
     result: list[Timed] = []
     now = 0
     for i, word in enumerate(words):
@@ -104,7 +104,8 @@ def _timed(words: Sequence[WordTiming]) -> list[Timed]:
         end = max(start, round(word.end_s * 1000))
         if i + 1 < len(words):
             end = max(start, min(end, round(words[i + 1].start_s * 1000)))
-        spaced = i == 0 or words[i - 1].char_end != word.char_start
+        gap = (words[i - 1].char_end, word.char_start) if i else (0, 1)
+        spaced = gap[0] < gap[1] if source is None or not i else any(c.isspace() for c in source[slice(*gap)])
         result.append(Timed(" ".join(word.text.split()), start, end, spaced))
         now = end
     return result
@@ -138,7 +139,7 @@ def _cues(groups: list[list[Timed]], duration_s: float, options: CueOptions) -> 
 
 def _sentences(words: Sequence[WordTiming], source: str | None) -> Iterator[tuple[int, int]]:
     """First word and past the last one of every sentence, by the rules that the text was spoken with."""
-    ends = [sentence.words[-1].end for sentence in sentences(source or _rebuilt(words), NOT_SENTENCE_END)]
+    ends = [sentence.words[-1].end for sentence in sentences(_visible(words, source), NOT_SENTENCE_END)]
     first = at = 0
     for i, word in enumerate(words):
         while at < len(ends) and ends[at] < word.char_end:
@@ -149,11 +150,15 @@ def _sentences(words: Sequence[WordTiming], source: str | None) -> Iterator[tupl
             first = i + 1
 
 
-def _rebuilt(words: Sequence[WordTiming]) -> str:
-    text = ""
+def _visible(words: Sequence[WordTiming], source: str | None) -> str:
+    """The words in their places with the spaces and line ends between them, without any markup."""
+    parts = []
+    end = 0
     for word in words:
-        text += " " * (word.char_start - len(text)) + word.text
-    return text
+        gap = source[end : word.char_start] if source is not None else " " * (word.char_start - end)
+        parts += ["".join(c if c.isspace() else " " for c in gap), word.text]
+        end = word.char_end
+    return "".join(parts)
 
 
 def _parts(words: list[Timed], options: CueOptions) -> list[list[Timed]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sonant.engine.synthesizer import Synthesizer
 
 _VOICE = ("voice", "speed", "seed", "language")
+_READING = ("markup", "text_format", "lexicon", "paragraph_pause_s", "heading_pause_s")
 _CUES = ("max_chars", "max_lines", "max_duration_s")
 _FORM = ("format", "encoding", "rate", "loudness", "peak", "karaoke", "word_cues")
 
@@ -35,6 +36,24 @@ def _encodings(_context: click.Context, _parameter: click.Parameter, begun: str)
     from sonant.audio.formats import FORMATS
 
     return sorted({e for kind in FORMATS.values() for e in kind.encodings if e.startswith(begun)})
+
+
+def _reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(
+        [
+            click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3."),
+            click.option("--speed", type=float, default=1.0, show_default=True, help="0.25 to 4; 2 is twice as fast."),
+            click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same audio."),
+            click.option("--language", help="BCP-47; by default the voice's own."),
+            click.option("--markup", default="auto", show_default=True, help="Tags as [pause 1s]: auto, strict, off."),
+            click.option("--text-format", default="plain", show_default=True, help="plain or markdown."),
+            click.option("--lexicon", type=click.Path(path_type=Path), help="Your own words: a TSV or PLS file."),
+            click.option("--paragraph-pause", "paragraph_pause_s", type=float, default=0.3, help="In seconds."),
+            click.option("--heading-pause", "heading_pause_s", type=float, default=0.5, help="In seconds."),
+        ]
+    ):
+        command = option(command)
+    return command
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -72,10 +91,7 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("text", required=False)
 @click.option("-f", "--file", "file", type=click.Path(path_type=Path), help="Text file to speak, UTF-8.")
 @click.option("--lines", is_flag=True, help="Every line into a file of its own: -o out-{:03}.wav.")
-@click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3.")
-@click.option("--speed", type=float, default=1.0, show_default=True, help="0.25 to 4; 2 is twice as fast.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same audio.")
-@click.option("--language", help="BCP-47; by default the voice's own.")
+@_reading_options
 @_output_options
 @model_options
 def say(text: str | None, file: Path | None, lines: bool, output: str | None, **given: Any) -> None:
@@ -91,7 +107,7 @@ def say(text: str | None, file: Path | None, lines: bool, output: str | None, **
     quiet = given.pop("quiet")
     places = Places(audio=output, captions=captions, **take("play", "summary"))
     form = Form(**take(*_FORM), cues=take(*_CUES))
-    voice = take(*_VOICE)
+    voice = take(*_VOICE, *_READING)
     places.check(many=lines)
     form.check(places)
     spoken = _text(text, file)

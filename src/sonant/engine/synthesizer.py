@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Sequence
-from typing import Any
+import os
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
 from sonant.engine.background import BackgroundStream, Start, check, iterate
-from sonant.errors import InputError
+from sonant.errors import InputError, UnknownName
 from sonant.families.family import Driver
 from sonant.options import SpeakOptions
 from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo, WordTiming
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class SpeakArguments(TypedDict, total=False):
+    """What `speak` and its like take by name; SpeakOptions has their meaning, ranges and defaults."""
+
+    voice: str | None
+    speed: float
+    seed: int
+    language: str | None
+    markup: str
+    text_format: str
+    lexicon: str | os.PathLike[str] | Mapping[str, str] | None
+    paragraph_pause_s: float
+    heading_pause_s: float
+
+
+def speak_options(arguments: SpeakArguments) -> SpeakOptions:
+    """Checked. Raises UnknownName for an option that does not exist, InputError for a value out of range."""
+    for name in arguments:
+        if name not in SpeakArguments.__annotations__:
+            raise UnknownName("option", name, SpeakArguments.__annotations__)
+    return SpeakOptions(**arguments)
 
 
 class Synthesizer:
@@ -35,36 +61,24 @@ class Synthesizer:
         """The voices it has by name."""
         return self._driver.voices()
 
-    def speak(
-        self,
-        text: str,
-        *,
-        voice: str | None = None,
-        speed: float = 1.0,
-        seed: int = 0,
-        language: str | None = None,
-        cancel: CancelFlag | None = None,
-    ) -> Speech:
+    def speak(self, text: str, *, cancel: CancelFlag | None = None, **options: Unpack[SpeakArguments]) -> Speech:
         """The whole text as one Speech: mono float32 samples [S] in −1…1, and its words in seconds.
 
+        Options (SpeakArguments), all by name:
         voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4, 2.0 is twice as fast. seed:
-        the same seed gives the same audio. language: BCP-47, by default the voice's own. cancel: stops the computation
-        within its current kernel once another thread sets it. Text without anything to say gives an empty Speech.
-        Raises InputError (unknown voice, bad option, not text), TextError (text that cannot be read), BackendError,
-        Cancelled.
+        the same seed gives the same audio. language: BCP-47, by default the voice's own. markup: what becomes of tags
+        such as [pause 1s]: auto, strict or off. text_format: plain or markdown. lexicon: the user's own words, a TSV or
+        PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them.
+
+        cancel: stops the computation within its current kernel once another thread sets it. Text without anything to
+        say gives an empty Speech. Raises InputError (unknown voice or option, bad value, not text), TextError (text
+        that cannot be read as asked), BackendError, Cancelled.
         """
-        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
-        return self._joined(list(self._starter(text, options)(cancel or CancelFlag())), text)
+        chosen = speak_options(options)
+        return self._joined(list(self._starter(text, chosen)(cancel or CancelFlag())), text)
 
     def stream(
-        self,
-        text: str,
-        *,
-        voice: str | None = None,
-        speed: float = 1.0,
-        seed: int = 0,
-        language: str | None = None,
-        cancel: CancelFlag | None = None,
+        self, text: str, *, cancel: CancelFlag | None = None, **options: Unpack[SpeakArguments]
     ) -> Generator[AudioChunk, None, None]:
         """The same audio as `speak`, chunk by chunk as it is made; arguments and errors as there, options and text
         checked at once.
@@ -72,48 +86,35 @@ class Synthesizer:
         Every chunk holds samples [S], where they begin in the stream (`start_s`), and the words that sound in them,
         timed from the start of the stream. Nothing is computed ahead; closing the iterator early ends the work.
         """
-        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
+        chosen = speak_options(options)
         own = cancel if cancel is not None else CancelFlag()
-        return self._chunks(self._pieces(text, options), options, own, owned=cancel is None)
+        return self._chunks(self._pieces(text, chosen), chosen, own, owned=cancel is None)
 
-    def astream(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
-    ) -> AsyncGenerator[AudioChunk, None]:
+    def astream(self, text: str, **options: Unpack[SpeakArguments]) -> AsyncGenerator[AudioChunk, None]:
         """`async for chunk in synth.astream(text)`: the same chunks, computed in a thread while the loop goes on.
 
         Options are checked at once, everything else is raised by the first chunk. Cancelling the task that waits for
         a chunk stops the computation within its current kernel; leaving the loop early stops it too.
         """
-        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
-        return iterate(self._starter(text, options))
+        chosen = speak_options(options)
+        return iterate(self._starter(text, chosen))
 
-    async def aspeak(
-        self, text: str, *, voice: str | None = None, speed: float = 1.0, seed: int = 0, language: str | None = None
-    ) -> Speech:
+    async def aspeak(self, text: str, **options: Unpack[SpeakArguments]) -> Speech:
         """`await synth.aspeak(text)`: the same Speech as `speak`, computed in a thread while the loop goes on.
 
         Arguments and errors as for `speak`. Cancelling the task stops the computation within its current kernel.
         """
-        chunks = [c async for c in self.astream(text, voice=voice, speed=speed, seed=seed, language=language)]
+        chunks = [c async for c in self.astream(text, **options)]
         return self._joined(chunks, text)
 
-    def background(
-        self,
-        text: str,
-        *,
-        voice: str | None = None,
-        speed: float = 1.0,
-        seed: int = 0,
-        language: str | None = None,
-        ahead: int = 2,
-    ) -> BackgroundStream:
+    def background(self, text: str, *, ahead: int = 2, **options: Unpack[SpeakArguments]) -> BackgroundStream:
         """The chunks of `stream`, computed by a thread up to `ahead` chunks before they are taken.
 
         Whoever waits for a chunk notices Ctrl-C within a tenth of a second; `close()` stops the computation within
         its current kernel. Options are checked at once, everything else is raised by the first chunk.
         """
-        options = SpeakOptions(voice=voice, speed=speed, seed=seed, language=language)
-        return BackgroundStream(self._starter(text, options), ahead=ahead)
+        chosen = speak_options(options)
+        return BackgroundStream(self._starter(text, chosen), ahead=ahead)
 
     def _starter(self, text: str, options: SpeakOptions) -> Start:
         return lambda cancel: self._chunks(self._pieces(text, options), options, cancel)
