@@ -36,5 +36,5 @@ def load_model(model: str, weights: Path | None, voices_dir: Path | None, **opti
     """`sonant.load` with what `model_options` gathered; converted files go to $SONANT_CACHE."""
     from sonant.engine.load import load
 
-    cache = os.environ.get("SONANT_CACHE")
+    cache = os.environ.get("SONANT_CACHE") or None
     return load(model, weights=weights, voices=voices_dir, cache=cache, **options)

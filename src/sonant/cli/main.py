@@ -91,6 +91,6 @@ def doctor() -> None:
     """Check this machine: instruction sets, weights, cache, and a kernel against its reference."""
     from sonant.cli.doctor import report
 
-    lines, healthy = report(os.environ.get("SONANT_CACHE"))
+    lines, healthy = report(os.environ.get("SONANT_CACHE") or None)
     click.echo("\n".join(lines))
     sys.exit(0 if healthy else EXIT_FAILED)
