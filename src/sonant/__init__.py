@@ -24,7 +24,7 @@ from sonant.errors import (
 if TYPE_CHECKING:
     from sonant.engine.load import load
     from sonant.engine.synthesizer import Synthesizer
-    from sonant.types import AudioChunk, Speech, VoiceInfo, WordTiming
+    from sonant.types import AudioChunk, PhonemeTiming, Speech, VoiceInfo, WordTiming
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "CheckpointError",
     "InputError",
     "MissingExtra",
+    "PhonemeTiming",
     "SonantError",
     "Speech",
     "Synthesizer",
@@ -49,6 +50,7 @@ _HOMES = {
     "load": "sonant.engine.load",
     "Synthesizer": "sonant.engine.synthesizer",
     "AudioChunk": "sonant.types",
+    "PhonemeTiming": "sonant.types",
     "Speech": "sonant.types",
     "VoiceInfo": "sonant.types",
     "WordTiming": "sonant.types",

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class PhonemeTiming:
+    """One phoneme, a symbol of the model's alphabet with its stress mark before it, and when it sounds, in seconds."""
+
+    symbol: str
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,13 @@ class WordTiming:
     end_s: float
     char_start: int
     char_end: int
+    phonemes: tuple[PhonemeTiming, ...] = ()
+    """What it sounds as, from its start to its end without gaps; empty where the model does not tell."""
+
+    def shifted(self, by_s: float) -> WordTiming:
+        """The same word, `by_s` seconds later."""
+        moved = tuple(replace(p, start_s=p.start_s + by_s, end_s=p.end_s + by_s) for p in self.phonemes)
+        return replace(self, start_s=self.start_s + by_s, end_s=self.end_s + by_s, phonemes=moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +140,7 @@ class Speech:
         return self._captions("lrc", words, False, max_chars, 1, max_duration_s)
 
     def to_textgrid(self) -> str:
-        """Praat's TextGrid: a tier of sentences and one of words, gaps filled with empty intervals."""
+        """Praat's TextGrid: tiers of sentences, words and, where known, phonemes; gaps are empty intervals."""
         from sonant.captions.render import render
 
         return render("textgrid", self.words, self.duration_s, source=self.text or None)

@@ -24,7 +24,7 @@ from readers import (
 from sonant.captions.cues import CueOptions, sentence_cues
 from sonant.captions.render import render
 from sonant.errors import InputError
-from sonant.types import Speech, WordTiming
+from sonant.types import PhonemeTiming, Speech, WordTiming
 
 MS = 0.001
 
@@ -192,7 +192,17 @@ def test_nothing_said_is_a_valid_empty_file() -> None:
 def test_json_matches_its_schema() -> None:
     found = json.loads(TWO.to_json())
     assert list(found) == ["sample_rate", "duration_s", "word_source", "words"]
-    assert found["words"][2] == {"text": "$5.", "start_s": 0.8, "end_s": 1.5, "char_start": 8, "char_end": 11}
+    word = {"text": "$5.", "start_s": 0.8, "end_s": 1.5, "char_start": 8, "char_end": 11, "phonemes": []}
+    assert found["words"][2] == word
+
+
+def test_textgrid_has_a_tier_of_phonemes_where_they_are_known() -> None:
+    sounds = (PhonemeTiming("h", 0.1, 0.2), PhonemeTiming("ˈI", 0.2, 0.5))
+    speech = Speech(np.zeros(600, np.float32), 1000, (WordTiming("Hi.", 0.1, 0.5, 0, 3, sounds),), "duration", "Hi.")
+    grid = speech.to_textgrid()
+    assert 'name = "phonemes"' in grid
+    assert 'text = "ˈI"' in grid
+    assert 'name = "phonemes"' not in TWO.to_textgrid()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ NAMES = [
     "CheckpointError",
     "InputError",
     "MissingExtra",
+    "PhonemeTiming",
     "SonantError",
     "Speech",
     "Synthesizer",

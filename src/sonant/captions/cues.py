@@ -95,6 +95,11 @@ def word_cues(words: Sequence[WordTiming], duration_s: float) -> list[Cue]:
     return _cues(_sounding([[word] for word in _timed(words)]), duration_s, WHOLE)
 
 
+def phoneme_cues(words: Sequence[WordTiming], duration_s: float) -> list[Cue]:
+    """A cue for each phoneme of the words."""
+    return word_cues([WordTiming(p.symbol, p.start_s, p.end_s, 0, 0) for w in words for p in w.phonemes], duration_s)
+
+
 def _timed(words: Sequence[WordTiming], source: str | None = None) -> list[Timed]:
     """Whole milliseconds, never decreasing; a space unless the text had none (there may be markup between words)."""
     result: list[Timed] = []

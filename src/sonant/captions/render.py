@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sonant.captions.cues import WHOLE, CueOptions, sentence_cues, word_cues
+from sonant.captions.cues import WHOLE, CueOptions, phoneme_cues, sentence_cues, word_cues
 from sonant.captions.lrc import lrc
 from sonant.captions.subtitles import srt, vtt
 from sonant.captions.textgrid import textgrid
@@ -38,7 +38,8 @@ def render(
     if name not in FORMATS:
         raise UnknownName("caption format", name, FORMATS)
     if name == "textgrid":
-        return textgrid(sentence_cues(words, duration_s, WHOLE, source), word_cues(words, duration_s), duration_s)
+        sentences, phonemes = sentence_cues(words, duration_s, WHOLE, source), phoneme_cues(words, duration_s)
+        return textgrid(sentences, word_cues(words, duration_s), duration_s, phonemes)
     if by_word and name != "lrc":
         cues = word_cues(words, duration_s)
     else:

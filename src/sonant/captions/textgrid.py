@@ -1,4 +1,4 @@
-"""Praat's TextGrid, in its long text form: an interval tier of sentences, one of words; gaps are empty intervals."""
+"""Praat's TextGrid, in its long text form: tiers of sentences, words and phonemes; gaps are empty intervals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Iterable
 from sonant.captions.cues import Cue, line_text
 
 
-def textgrid(sentences: Iterable[Cue], words: Iterable[Cue], duration_s: float) -> str:
-    """Intervals that cover 0 to the duration without gaps or overlaps; a word without sound shares its neighbour's."""
-    tiers = {"sentences": list(sentences), "words": list(words)}
+def textgrid(sentences: Iterable[Cue], words: Iterable[Cue], duration_s: float, phonemes: Iterable[Cue] = ()) -> str:
+    """Intervals that cover 0 to the duration without gaps or overlaps; a word without sound shares its neighbour's.
+
+    A tier of phonemes is written where there are any.
+    """
+    tiers = {"sentences": list(sentences), "words": list(words), "phonemes": list(phonemes)}
+    if not tiers["phonemes"]:
+        del tiers["phonemes"]
     # Praat refuses an empty time range; an empty speech is one millisecond of nothing.
     end_s = max([duration_s, 0.001, *(cues[-1].start_ms / 1000 + 0.001 for cues in tiers.values() if cues)])
     lines = [

@@ -13,7 +13,7 @@ from sonant.engine.background import BackgroundStream, Start, check, iterate
 from sonant.errors import InputError, UnknownName
 from sonant.families.family import Driver
 from sonant.options import SpeakOptions
-from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo, WordTiming
+from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -134,7 +134,9 @@ class Synthesizer:
                 audio = self._driver.speak_piece(piece, index, options, cancel)
                 start_s = delivered / self.sample_rate
                 delivered += len(audio.samples)
-                yield AudioChunk(audio.samples, self.sample_rate, start_s, _shifted(audio.words, start_s))
+                yield AudioChunk(
+                    audio.samples, self.sample_rate, start_s, tuple(w.shifted(start_s) for w in audio.words)
+                )
         finally:
             if owned:
                 cancel.set()
@@ -143,7 +145,3 @@ class Synthesizer:
         samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)
         words = tuple(w for c in chunks for w in c.words)
         return Speech(samples, self.sample_rate, words, self.capabilities.word_source, text)
-
-
-def _shifted(words: tuple[WordTiming, ...], by_s: float) -> tuple[WordTiming, ...]:
-    return tuple(WordTiming(w.text, w.start_s + by_s, w.end_s + by_s, w.char_start, w.char_end) for w in words)

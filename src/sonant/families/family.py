@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,7 +28,7 @@ def with_pauses(audio: PieceAudio, sample_rate: int, *, before_s: float, after_s
         return audio
     samples = np.concatenate([np.zeros(before, np.float32), audio.samples, np.zeros(after, np.float32)])
     by_s = before / sample_rate
-    return PieceAudio(samples, tuple(replace(w, start_s=w.start_s + by_s, end_s=w.end_s + by_s) for w in audio.words))
+    return PieceAudio(samples, tuple(w.shifted(by_s) for w in audio.words))
 
 
 class Driver(Protocol):

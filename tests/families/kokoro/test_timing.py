@@ -40,6 +40,16 @@ def test_after_silence_a_word_starts_and_ends_with_its_sound() -> None:
     assert word.end_s == pytest.approx(9000 / 24_000, abs=0.005)
 
 
+def test_phonemes_fill_their_word_and_stress_belongs_to_what_it_stresses() -> None:
+    frames = np.array([4, 2, 3, 1, 2, 1, 5, 2], np.int64)
+    first, _ = word_timings(piece(("xˈæb", 0, 4), ("x", 5, 6), phonemes="xˈæb x"), frames, np.ones(12000, np.float32))
+    assert [p.symbol for p in first.phonemes] == ["x", "ˈæ", "b"]
+    assert (first.phonemes[0].start_s, first.phonemes[-1].end_s) == (first.start_s, first.end_s)
+    assert all(a.end_s == b.start_s for a, b in itertools.pairwise(first.phonemes))
+    assert first.phonemes[1].start_s == pytest.approx(6 * FRAME_S - LEAD_VOWEL_S)
+    assert first.phonemes[2].start_s == pytest.approx(10 * FRAME_S - LEAD_CONSONANT_S)
+
+
 def test_silent_words_keep_their_place_in_order() -> None:
     frames = np.array([4, 2, 3, 2], np.int64)
     found = word_timings(piece(("—", 0, 0), ("ab", 0, 2), ("🎉", 2, 2)), frames, np.ones(11 * 600, np.float32))

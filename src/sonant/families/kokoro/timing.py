@@ -1,8 +1,8 @@
 """Word times from Kokoro's durations and the energy of its samples.
 
 A word starts where its sound begins and, within a phrase, ends where the next one starts. Every token id has a whole
-number of 25 ms frames, so a word is the sum of its phonemes; the network lets a phoneme sound before its frames begin, a
-consonant earlier than a vowel. Before and after a pause the sound itself says where a word starts and ends.
+number of 25 ms frames, so a word is the sum of its phonemes; the network lets a phoneme sound before its frames begin,
+a consonant earlier than a vowel. Before and after a pause the sound itself says where a word starts and ends.
 docs/families/kokoro.md has the measurements behind every figure.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sonant.text.english import Piece, PieceWord
-from sonant.types import WordTiming
+from sonant.types import PhonemeTiming, WordTiming
 
 SAMPLE_RATE, SAMPLES_PER_FRAME = 24_000, 600
 FRAME_S = SAMPLES_PER_FRAME / SAMPLE_RATE
@@ -33,18 +33,37 @@ ONSET_REACH_S = 0.12
 def word_timings(piece: Piece, frames: np.ndarray, samples: np.ndarray) -> tuple[WordTiming, ...]:
     """The words of `piece`, times from its first sample. `frames` i64 [P] with both ends, `samples` f32 [S]."""
     sounding = [w for w in piece.words if w.phoneme_end > w.phoneme_start]
-    spans = iter(_spans(piece.phonemes, sounding, frames, samples))
+    edges = np.concatenate([[0], np.cumsum(frames)]) * FRAME_S  # where the frames of each id begin
+    spans = iter(_spans(piece.phonemes, sounding, edges, samples))
     timings, now = [], 0.0
     for word in piece.words:
-        start, end = next(spans) if word.phoneme_end > word.phoneme_start else (now, now)
-        timings.append(WordTiming(word.text, start, end, word.start, word.end))
+        start, end, sounds = now, now, ""
+        if word.phoneme_end > word.phoneme_start:
+            start, end = next(spans)
+            sounds = piece.phonemes[word.phoneme_start : word.phoneme_end]
+        inner = _phoneme_timings(sounds, edges[word.phoneme_start + 1 :], start, end)
+        timings.append(WordTiming(word.text, start, end, word.start, word.end, inner))
         now = end
     return tuple(timings)
 
 
-def _spans(phonemes: str, words: list[PieceWord], frames: np.ndarray, samples: np.ndarray) -> list[tuple[float, float]]:
+def _phoneme_timings(sounds: str, edges: np.ndarray, start: float, end: float) -> tuple[PhonemeTiming, ...]:
+    """The phonemes of one word from its start to its end; the frames of a stress mark belong to what it stresses."""
+    symbols: list[tuple[str, float]] = []  # with where each begins
+    mark = ""
+    for i, symbol in enumerate(sounds):
+        if symbol in STRESS:
+            mark += symbol
+            continue
+        symbols.append((mark + symbol, float(edges[i - len(mark)]) - _lead_s(symbol)))
+        mark = ""
+    begins = np.maximum.accumulate(np.clip([start, *(begin for _, begin in symbols[1:])], start, end)).tolist()
+    ends = [*begins[1:], end]
+    return tuple(PhonemeTiming(s, b, e) for (s, _), b, e in zip(symbols, begins, ends, strict=False))
+
+
+def _spans(phonemes: str, words: list[PieceWord], edges: np.ndarray, samples: np.ndarray) -> list[tuple[float, float]]:
     """(start_s, end_s) of every sounding word, in order, inside the samples and never overlapping."""
-    edges = np.concatenate([[0], np.cumsum(frames)]) * FRAME_S  # where the frames of each id begin
     total = len(samples) / SAMPLE_RATE
     loud = _loud_steps(samples)
     starts, after_pause = [], []
