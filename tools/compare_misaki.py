@@ -19,6 +19,7 @@ from pathlib import Path
 
 from sonant.text import english
 from sonant.text.phonemize.words_en import Ahead, Words
+from sonant.text.reading import AS_WRITTEN
 
 MARKS = ';:,.!?—…“”()" '
 
@@ -51,7 +52,7 @@ def official_words(g2p, text: str) -> list[tuple[str, str, str]]:
 
 def own_words(text: str, language: str) -> Iterator[tuple[str, str]]:
     """(source word, phonemes with the marks around them)."""
-    for sentence in english._spoken(text, language):
+    for sentence in english._spoken(AS_WRITTEN.script(text), language, AS_WRITTEN):
         for word in sentence.words:
             yield word.source.text, word.lead + word.phonemes + word.tail
 

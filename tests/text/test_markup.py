@@ -123,7 +123,7 @@ MARKDOWN_CASES = {
     "a\n\n---\n\nb\n***\nc": "a\nb\nc",
     "| a | b |\n|---|:-:|\n| 1 | **2** |\n\nend": "a, b.\none, two.\nend",
     "```py\nprint(x)\n```\nend": "print(x)\nend",
-    "<b>Bold</b> <!-- no --> AT&amp;T &lt;3<br>x": "Bold A T and T less than three x",
+    "<b>Bold</b> <!-- no --> AT&amp;T &lt;4<br>x": "Bold A T and T less than four x",
     "<https://example.com> and <me@x.org>": "example dot com and me at x dot org",
     "Note[^1].\n\n[^1]: It is so.": "Note.\nIt is so.",
     "---\ntitle: x\n---\nText": "Text",

@@ -11,6 +11,15 @@ _WORD = re.compile(r"\S+")
 _ENDS = frozenset(".!?…。！？")
 _CLOSERS = "\"'”’»)]}*_"
 _OPENERS = "\"'“‘«([{*_—–-"
+_INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
+# J.R.R. Tolkien goes on, "in D.C. He left" does not.
+_STARTERS = frozenset(
+    (
+        "the", "a", "an", "he", "she", "it", "they", "we", "you", "i", "in", "on", "at", "but", "and", "so", "then",
+        "this", "that", "these", "those", "his", "her", "their", "our", "my", "if", "when", "while", "after", "before",
+        "as", "there", "here", "what", "who", "how", "why", "is", "was", "do", "does", "did", "no", "not", "yes",
+    )
+)  # fmt: skip
 # A line this long without a full stop, followed by a lower-case letter, was wrapped by an editor, not ended.
 _WRAPPED_LINE = 40
 # A sentence without an end is cut here, so that work per sentence stays bounded.
@@ -73,7 +82,9 @@ def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
     if bare[-1] != "." or bare.endswith(".."):
         return True
     core = bare.lstrip(_OPENERS).lower()
-    if core in abbreviations:
+    if core in abbreviations or (core == "al." and following.startswith("(")):
         return False
+    if _INITIALS.match(bare.lstrip(_OPENERS)) and first.isupper():
+        return following.rstrip(",.").lower() in _STARTERS
     is_initial = len(core) == 2 and core[0].isalpha() and bare[-2].isupper() and core != "i."
     return not (is_initial and first.isupper())

@@ -12,10 +12,11 @@ _PLAIN = {
     "‘": "'", "’": "'", "ʼ": "'", "‛": "'", "`": "'", "´": "'", "′": "'", "＇": "'",
     "„": "“", "‟": "“", "«": "“", "»": "”", "″": '"', "＂": '"',
     "‐": "-", "‑": "-", "‒": "–", "―": "—", "−": "-", "﹣": "-", "⁃": "-",
+    "℃": "°C", "℉": "°F", "⁄": "/", "µ": "μ",
     "。": ".", "、": ",", "，": ",", "！": "!", "？": "?", "：": ":", "；": ";",
 }  # fmt: skip
 # Compatibility forms that must not be unfolded: they have a meaning of their own here.
-_KEPT = frozenset("…°ºª²³“”–—") | frozenset(FRACTIONS)
+_KEPT = frozenset("…°ºª²³“”–—©") | frozenset(FRACTIONS)
 # Formatting marks, private use, unassigned, pictures: nothing to say.
 _SILENT = frozenset(("Cf", "Cc", "Cn", "Co", "Cs", "Me", "So", "Sk"))
 
@@ -27,7 +28,7 @@ def plain(word: str) -> str:
     out = []
     for letter in word:
         letter = _PLAIN.get(letter, letter)
-        if letter.isascii() or letter in _KEPT:
+        if letter.isascii() or letter in _KEPT or len(letter) > 1:
             out.append(letter)
             continue
         if unicodedata.category(letter) in _SILENT or "\ufe00" <= letter <= "\ufe0f":

@@ -43,7 +43,7 @@ NUMBER_LABELS = word_set("fig. figs. vol. ch. sec. p. pp. eq. para. art.")
 WITHOUT_DOT = word_set("mr mrs ms dr jr sr prof vs messrs etc")
 # Dotted words after which a sentence goes on.
 NOT_SENTENCE_END = frozenset(ABBREVIATIONS) - {"etc.", "inc.", "co.", "ltd.", "corp.", "jr.", "sr.", "al.", "ed."} | {
-    "st.", "no.", "nos.", "e.g.", "i.e.", "u.s.", "p.", "v.",
+    "st.", "no.", "nos.", "e.g.", "i.e.", "u.s.", "p.", "v.", "a.k.a.", "c.", 
 }  # fmt: skip
 
 MONTHS = (
@@ -61,7 +61,30 @@ CURRENCIES = {
     "$": ("dollar", "dollars", "cent", "cents"), "US$": ("U S dollar", "U S dollars", "cent", "cents"),
     "£": ("pound", "pounds", "penny", "pence"), "€": ("euro", "euros", "cent", "cents"),
     "¥": ("yen", "yen", "sen", "sen"), "₹": ("rupee", "rupees", "paisa", "paise"),
-    "₩": ("won", "won", "jeon", "jeon"), "¢": ("cent", "cents", "", ""),
+    "₩": ("won", "won", "jeon", "jeon"), "¢": ("cent", "cents", "", ""), "₿": ("bitcoin", "bitcoins", "", ""),
+    "C$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
+    "CA$": ("Canadian dollar", "Canadian dollars", "cent", "cents"),
+    "A$": ("Australian dollar", "Australian dollars", "cent", "cents"),
+    "AU$": ("Australian dollar", "Australian dollars", "cent", "cents"),
+    "NZ$": ("New Zealand dollar", "New Zealand dollars", "cent", "cents"),
+    "HK$": ("Hong Kong dollar", "Hong Kong dollars", "cent", "cents"),
+    "S$": ("Singapore dollar", "Singapore dollars", "cent", "cents"), "R$": ("real", "reals", "centavo", "centavos"),
+    "₽": ("rouble", "roubles", "", ""), "₺": ("lira", "lira", "", ""), "₫": ("dong", "dong", "", ""),
+    "₪": ("shekel", "shekels", "", ""), "₦": ("naira", "naira", "", ""), "฿": ("baht", "baht", "", ""),
+    "₴": ("hryvnia", "hryvnias", "", ""), "₱": ("peso", "pesos", "", ""),
+}  # fmt: skip
+# code → (one, many)
+CURRENCY_CODES = {
+    "USD": ("U S dollar", "U S dollars"), "EUR": ("euro", "euros"), "GBP": ("pound", "pounds"), "JPY": ("yen", "yen"),
+    "CHF": ("Swiss franc", "Swiss francs"), "INR": ("rupee", "rupees"), "CNY": ("yuan", "yuan"),
+    "CAD": ("Canadian dollar", "Canadian dollars"), "AUD": ("Australian dollar", "Australian dollars"),
+    "NZD": ("New Zealand dollar", "New Zealand dollars"), "KRW": ("won", "won"), "BTC": ("bitcoin", "bitcoins"),
+    "SEK": ("Swedish krona", "Swedish kronor"), "NOK": ("Norwegian krone", "Norwegian kroner"),
+    "DKK": ("Danish krone", "Danish kroner"), "MXN": ("Mexican peso", "Mexican pesos"),
+}  # fmt: skip
+SIGNS = {
+    "-": "minus", "–": "minus", "+": "plus", "±": "plus or minus", "~": "about", "≈": "about", "<": "less than",
+    ">": "greater than", "≤": "less than or equal to", "≥": "greater than or equal to", "√": "square root of",
 }  # fmt: skip
 SCALES = {
     "k": "thousand", "K": "thousand", "m": "million", "M": "million", "mn": "million", "mm": "million",
@@ -102,23 +125,55 @@ UNITS = {
     "m³": ("cubic meter", "cubic meters"), "cm²": ("square centimeter", "square centimeters"),
     "cm³": ("cubic centimeter", "cubic centimeters"), "ft²": ("square foot", "square feet"),
     "kcal": ("kilocalorie", "kilocalories"), "cal": ("calorie", "calories"), "x": ("times", "times"),
-    "hp": ("horsepower", "horsepower"), "¢": ("cent", "cents"),
+    "hp": ("horsepower", "horsepower"), "¢": ("cent", "cents"), "€": ("euro", "euros"), "£": ("pound", "pounds"),
+    "m/s²": ("meter per second squared", "meters per second squared"), "bpm": ("beat per minute", "beats per minute"),
+    "m/s2": ("meter per second squared", "meters per second squared"), "K": ("kelvin", "kelvin"),
+    "p": ("p", "p"),
 }  # fmt: skip
 # Written apart from the number, these are more often something else.
-ONLY_ATTACHED = frozenset(("s", "h", "x", "in", "V", "W", "L", "pt", "cal", "m2", "m"))
+ONLY_ATTACHED = frozenset(("s", "h", "x", "in", "V", "W", "L", "pt", "cal", "m2", "m", "p"))
+# Behind a measure these are no noun that it describes.
+AFTER_A_MEASURE = word_set(
+    "of in from to and or away per each at for on is was off more less a an the than then as but with by long wide tall"
+)
+# The number behind these is a name.
+NAMED_BY_NUMBER = word_set(
+    "boeing airbus flight route highway interstate room suite apartment apt bus box unit model channel gate number"
+)
+STREETS = word_set(
+    "street st avenue ave road rd boulevard blvd drive dr lane ln court ct place pl way square sq terrace parkway pkwy"
+)
 
 # Written next to nothing else, or between words.
 SYMBOLS = {
     "&": "and", "%": "percent", "+": "plus", "=": "equals", "@": "at", "×": "times", "÷": "divided by",
     "±": "plus or minus", "°": "degrees", "§": "section", "²": "squared", "³": "cubed",
-    "≈": "approximately", "≤": "less than or equal to",
-    "≥": "greater than or equal to", "<": "", ">": "", "$": "dollars", "€": "euros", "£": "pounds",
+    "≈": "approximately", "≤": "less than or equal to", "≠": "not equal to", "∞": "infinity", "√": "square root of",
+    "→": "to", "∑": "sum", "∫": "integral", "∂": "partial", "∆": "delta", "∈": "in", "∪": "union", "¶": "paragraph",
+    "≥": "greater than or equal to", "<": "", ">": "", "$": "dollars", "€": "euros", "£": "pounds", "©": "copyright",
 }  # fmt: skip
 # Only inside an address, where every character counts.
 ADDRESS_SYMBOLS = {
     "@": "at", ".": "dot", "/": "slash", "-": "dash", "_": "underscore", ":": "colon", "?": "question mark",
     "=": "equals", "&": "and", "#": "hash", "+": "plus", "%": "percent", "~": "tilde",
+    "\\": "backslash",
 }  # fmt: skip
+# How the ending of a file name is said; "" is letter by letter.
+EXTENSIONS = {
+    **dict.fromkeys(word_set(
+        "pdf py md js ts tsx jsx rs cpp cc hpp rb pl php sh csv tsv xls ppt xml html htm css mp3 mp4 png gz xz rtf svg "
+        "exe dll db sql yml ini cfg ogg aac m4a pptx xlsx kt cs apk"
+    ), ""),
+    "txt": "text", "jpg": "jay peg", "jpeg": "jay peg", "gif": "gif", "zip": "zip", "tar": "tar", "json": "jason",
+    "yaml": "yaml", "toml": "toml", "doc": "doc", "docx": "doc x", "wav": "wave", "bat": "bat", "log": "log",
+    "lock": "lock", "conf": "conf", "env": "env", "bak": "back", "bin": "bin", "flac": "flack", "tiff": "tiff",
+    "java": "java", "opus": "opus", "swift": "swift", "lua": "lua", "vue": "view", "iso": "iso", "app": "app",
+}  # fmt: skip
+# Written with a slash or without a dot.
+SHORTHANDS = {
+    "w/o": "without", "w/": "with", "c/o": "care of", "b/c": "because", "w/in": "within", "a/c": "air conditioning",
+}  # fmt: skip
+DAY_NAMES = {"Sat": ("Saturday", ""), "Sun": ("Sunday", "")}
 DOMAINS = word_set(
     "com org net edu gov mil int io ai dev app info biz co uk us eu de fr ca au tv me xyz tech fm ly gg so sh"
 )

@@ -6,9 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sonant.text.normalize import numbers_en as numbers
+from sonant.text.normalize import tables_en as tables
 from sonant.text.normalize.characters import plain
-from sonant.text.normalize.tables_en import CLIPPED
-from sonant.text.spans import MARK, SourceWord, Token
+from sonant.text.spans import MARK, SAID, SourceWord, Token
+
+Bodies = list[list[Token]]
+"""What a rule makes of the source words it takes: the tokens of each."""
+ORDINAL = re.compile(r"(\d[\d,]*)(st|nd|rd|th)(?:-(.*))?$", re.IGNORECASE)
 
 _LEAD = frozenset("\"“”'([{<*_~#—–-….,;:!?|>¿¡^\\")
 _TAIL = frozenset("\"“”')]}>*_~—–-….,;:!?|^\\")
@@ -18,6 +23,11 @@ _REWRITTEN = {"–": "—", "[": "(", "{": "(", "]": ")", "}": ")"}
 # A row of the same mark says no more than three of it, and the model's input is short.
 _REPEATED, _MOST_MARKS = 3, 6
 _DASHES = re.compile(r"--+")
+_EMOTICON = re.compile(r"[:;=8xX]['^o-]?[()\[\]DPp/\\|*3]+$|<3+$|[)(]['^o-]?[:;=]$|\^_*\^$")
+_SIGNS = frozenset("-–+~<>≈≤≥")
+_CURRENCY_SIGNS = frozenset("$£€¥₹₩₿")
+_WORDS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_PIECES = re.compile(r"'n'$|[^\W\d_]+(?:'[^\W\d_]+)*'?|[-']")
 
 
 @dataclass(slots=True)
@@ -50,6 +60,9 @@ def take_apart(words: Sequence[SourceWord]) -> list[Written]:
     quoted = False  # inside single quotes
     for index, word in enumerate(words):
         text = plain(word.text)
+        if is_emoticon(text):
+            line.append(Written(index, "", "", ""))
+            continue
         start = _lead_end(text)
         end = len(text)
         while end > start and text[end - 1] in _TAIL:
@@ -77,12 +90,27 @@ def _lead_end(text: str) -> int:
     at = 0
     while at < len(text) and text[at] in _LEAD:
         following = text[at + 1 : at + 2]
-        if text[at] in "-–.#~" and (following.isdecimal() or (text[at] in "-–" and following in "$£€¥₹" and following)):
+        if text[at] in _SIGNS and (following.isdecimal() or (following and following in _CURRENCY_SIGNS)):
             break
-        if text[at] == "'" and (following.isdecimal() or _first_letters(text, at + 1) in CLIPPED):
+        if text[at] == "." and (following.isdecimal() or _is_path(text, at)):
+            break
+        if text[at] == "#" and following.isalnum():
+            break
+        if text[at] == "~" and following == "/":
+            break
+        if text[at] == "'" and (following.isdecimal() or _first_letters(text, at + 1) in tables.CLIPPED):
             break
         at += 1
     return at
+
+
+def is_emoticon(text: str) -> bool:
+    """Whether a word is a face or a heart made of marks."""
+    return 1 < len(text) < 6 and not text.isalnum() and bool(_EMOTICON.match(text))
+
+
+def _is_path(text: str, at: int) -> bool:
+    return text.startswith(("./", "../"), at) or (at > 0 and text.startswith("./", at - 1))
 
 
 def _first_letters(text: str, at: int) -> str:
@@ -112,3 +140,60 @@ def lone_marks(written: Written) -> list[Token]:
         return [Token("—", written.index, MARK)] if written.index else []
     opens = text[:1] in "\"'" and len(text) > 1
     return marks(text[:opens], written.index, opening=True) + marks(text[opens:], written.index, opening=False)
+
+
+def say(written: Written, text: str) -> list[Token]:
+    """Plain spoken words of one source word."""
+    return [Token(text, written.index, SAID, tag="CD")]
+
+
+def plain_number(number: str) -> str:
+    """A number as written: years have four digits and no comma, codes a leading zero."""
+    digits, _, fraction = number.replace(",", "").partition(".")
+    if fraction:
+        return numbers.decimal(digits, fraction)
+    if len(digits) > 1 and digits[0] == "0":
+        return numbers.spell_digits(digits)
+    if len(number) == 4:
+        return numbers.year(digits)
+    return numbers.cardinal(digits)
+
+
+def is_attribute(line: list[Written], i: int, last: int) -> bool:
+    """A 5 km run, a $3 million deal: what is counted describes the next word, and stays in the singular."""
+    if not i or line[i - 1].lower not in ("a", "an") or line[i - 1].tail or line[last].tail or last + 1 >= len(line):
+        return False
+    after = line[last + 1]
+    return after.core.islower() and after.core.isalpha() and not after.lead and after.core not in tables.AFTER_A_MEASURE
+
+
+def trailing(written: Written, suffix: str) -> list[Token] | None:
+    """What follows a number in its word: -year-old, -km, /month; None when it is no word of its own."""
+    if not suffix:
+        return []
+    if suffix[0] not in "-/–—" or not suffix[1:2].isalpha():
+        return None
+    per = [Token("per", written.index)] if suffix[0] == "/" else []
+    if suffix[1:] in tables.UNITS:
+        return [*per, Token(tables.UNITS[suffix[1:]][0], written.index, SAID)]
+    return [*per, *(Token(word, written.index) for word in _WORDS.findall(suffix))]
+
+
+def word_tokens(word: str, index: int) -> list[Token]:
+    """A word of letters, hyphens and apostrophes as glued tokens: pieces that may be looked up apart."""
+    pieces = [piece for run in _PIECES.findall(word) for piece in _humps(run)]
+    return [Token(piece, index, glued=at > 0) for at, piece in enumerate(pieces)]
+
+
+def _humps(run: str) -> list[str]:
+    """iPhone → i, Phone; a single capital before a capitalised word stands apart."""
+    if run.islower() or run.isupper() or (run[1:].islower() and run[0].isupper()):
+        return [run]
+    cuts = [0]
+    for at in range(1, len(run)):
+        hump = run[at].isupper() and run[at - 1].islower()
+        # The last capital of a row begins the next word (USAGov), unless only a plural follows (APIs).
+        row_ends = run[at].isupper() and run[at - 1].isupper() and run[at + 1 : at + 2].islower()
+        if hump or (row_ends and (at == 1 or (run[at + 1 : at + 3].islower() and len(run) > at + 2))):
+            cuts.append(at)
+    return [run[start:end] for start, end in zip(cuts, [*cuts[1:], len(run)], strict=True)]
