@@ -200,8 +200,8 @@ def check(text: str, language: str, limit: int) -> None:
 
 FRAGMENTS = (
     "$5.3 billion World War II 3:00 p.m. Mr. St. e.g. 5 km in ft No. 1990s 2-4 well-known user@example.com don't 'tis "
-    '#tag @me C# a.pdf /usr/x ./y 5\'11" 15" x^2 <3 > < * / = - 1e-3 +44 020 7946 0958 EUR 50 USD 10%-20% Mon-Fri Jan 1 '
-    "w/o xii XXI century 31.12.2021 4K 300 K Dr. Elm 123 Main St J.R.R. P.O. :-) ∞ √2 9.30 am.–5 "
+    '#tag @me C# a.pdf /usr/x ./y 5\'11" 15" x^2 <3 > < * / = - 1e-3 +44 020 7946 0958 EUR 50 USD 10%-20% Mon-Fri Jan '
+    "1 w/o xii XXI century 31.12.2021 4K 300 K Dr. Elm 123 Main St J.R.R. P.O. :-) ∞ √2 9.30 am.–5 "
     "-- … ... 1,234.5 3/4 ½ -$6 II. #1 US$5 10k COVID-19 Henry VIII August 15, CA 90210 v1.2.3 2024-01-02 the a to 🎉 "
     "“yes!” 'no' (so) — ² café привет x/y A&B iPhone ]( 5'6\" I. \ufeff \u00ad-"
 )
