@@ -12,6 +12,10 @@ _ENDS = frozenset(".!?…。！？")
 _CLOSERS = "\"'”’»)]}*_"
 _OPENERS = "\"'“‘«([{*_—–-"
 _INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
+# 7 lb. 3 oz.
+_BEFORE_NUMBERS = frozenset(
+    ("lb.", "lbs.", "oz.", "ft.", "hr.", "hrs.", "yd.", "tsp.", "tbsp.", "deg.", "approx.", "vol.")
+)
 # J.R.R. Tolkien goes on, "in D.C. He left" does not.
 _STARTERS = frozenset(
     (
@@ -83,6 +87,8 @@ def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
         return True
     core = bare.lstrip(_OPENERS).lower()
     if core in abbreviations or (core == "al." and following.startswith("(")):
+        return False
+    if core in _BEFORE_NUMBERS and first.isdecimal():
         return False
     if _INITIALS.match(bare.lstrip(_OPENERS)) and first.isupper():
         return following.rstrip(",.").lower() in _STARTERS

@@ -18,7 +18,7 @@ _DOMAIN = re.compile(r"(?:[\w-]+\.)+([a-z]{2,4})(?:[/:?]\S*)?$", re.IGNORECASE)
 _FILE = re.compile(r"[\w./\\~:+-]*?[\w-]\.(?P<extension>[A-Za-z][A-Za-z0-9]{0,4})$")
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*$|[A-Za-z]:\\\S+$|\\\\\S+$")
 _PARTS = re.compile(r"[^\W\d_]+|\d+|.", re.DOTALL)
-_TAG = re.compile(r"[#@](?=[^\W\d_])[\w-]+$")
+_TAG = re.compile(r"(?:[#@](?=[^\W\d_])|#\d+(?=[^\W\d_]))[\w-]+$")
 _SHARP = re.compile(r"([A-G])#$")
 
 
@@ -61,7 +61,7 @@ def file_name(line: list[Written], i: int) -> Bodies | None:
             tokens += word_tokens(part, index)
         elif part.isdecimal():
             tokens.append(Token(plain_number(part), index, SAID))
-        elif part not in "-_" and (at or part in "/\\~"):
+        elif part not in "-_" and (at or part in "/\\~."):
             tokens += _part(part, index)
     if extension:
         said = tables.EXTENSIONS[extension.lower()] or extension.upper()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 FRACTIONS = {
@@ -15,6 +16,7 @@ _PLAIN = {
     "℃": "°C", "℉": "°F", "⁄": "/", "µ": "μ",
     "。": ".", "、": ",", "，": ",", "！": "!", "？": "?", "：": ":", "；": ";",
 }  # fmt: skip
+_RAISED = re.compile("[⁰¹²³⁴-⁹⁻]+")
 # Compatibility forms that must not be unfolded: they have a meaning of their own here.
 _KEPT = frozenset("…°ºª²³“”–—©") | frozenset(FRACTIONS)
 # Formatting marks, private use, unassigned, pictures: nothing to say.
@@ -26,6 +28,8 @@ def plain(word: str) -> str:
     if word.isascii():
         return word.replace("`", "'") if "`" in word else word
     out = []
+    if "⁻" in word or any("⁰" <= letter <= "⁹" for letter in word):
+        word = _RAISED.sub(lambda match: "^" + unicodedata.normalize("NFKC", match[0]).replace("−", "-"), word)
     for letter in word:
         letter = _PLAIN.get(letter, letter)
         if letter.isascii() or letter in _KEPT or len(letter) > 1:

@@ -17,15 +17,17 @@ _CODE_LAST = re.compile(rf"(\d.*?)({'|'.join(tables.CURRENCY_CODES)})$")
 def money(line: list[Written], i: int, match: re.Match[str], sign: str) -> Bodies | None:
     """$5 → five dollars; $5.30 → five dollars and thirty cents; $5.3 billion → five point three billion dollars."""
     one, many, cent, cents = tables.CURRENCIES[match["currency"]]
-    suffix = match["suffix"]
+    suffix = match["suffix"].removesuffix("+")
     scale = tables.SCALES.get(suffix, "")
     rest = [] if scale else trailing(line[i], suffix)
     if rest is None:
         return None
     said = f"{tables.SIGNS[sign]} " if sign else ""
     amount = match["number"]
-    after = line[i + 1] if i + 1 < len(line) and not line[i].tail and not suffix else None
+    after = line[i + 1] if i + 1 < len(line) and not line[i].tail and not match["suffix"] else None
     in_words = after is not None and after.lower in tables.SCALE_WORDS
+    if suffix != match["suffix"]:
+        rest = [*(rest or []), *say(line[i], "plus")]
     if is_attribute(line, i, i + in_words):
         many = one
     if match["second"]:
@@ -57,6 +59,16 @@ def _coins(amount: str, one: str, many: str, cent: str, cents: str) -> str:
     if small:
         parts.append(f"{numbers.cardinal(str(small))} {cent if small == 1 else cents}")
     return " and ".join(parts)
+
+
+def behind(line: list[Written], i: int, number: str, symbol: str) -> Bodies | None:
+    """5€, 3.50 €: the sign of the currency comes last, in the word or in the next one."""
+    if symbol in tables.CURRENCIES:
+        return [say(line[i], _coins(number, *tables.CURRENCIES[symbol]))]
+    after = line[i + 1] if not symbol and i + 1 < len(line) and not line[i].tail else None
+    if after is None or after.core not in tables.CURRENCIES or after.lead or "." not in number:
+        return None
+    return [say(line[i], _coins(number, *tables.CURRENCIES[after.core])), []]
 
 
 def coded(line: list[Written], i: int) -> Bodies | None:

@@ -12,18 +12,30 @@ from sonant.text.normalize import codes_en as codes
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import tables_en as tables
 from sonant.text.normalize.characters import FRACTIONS
-from sonant.text.normalize.money_en import CURRENCY, coded, money
+from sonant.text.normalize.money_en import CURRENCY, behind, coded, money
 from sonant.text.normalize.times_en import clock, half
-from sonant.text.normalize.written_en import ORDINAL, Bodies, Written, is_attribute, plain_number, say, trailing
+from sonant.text.normalize.written_en import (
+    ORDINAL,
+    Bodies,
+    Written,
+    is_attribute,
+    plain_number,
+    say,
+    trailing,
+    unit_of,
+)
 from sonant.text.spans import SAID, Token
 
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
 _SIGN = r"[-–+±~≈<>≤≥√]"
 _QUANTITY = re.compile(
     rf"(?P<sign>{_SIGN}?)(?P<currency>{CURRENCY})?(?P<inner>[-–]?)(?P<number>{_NUMBER})"
-    rf"(?:(?P<dash>[-–—])(?:{CURRENCY})?(?P<second>{_NUMBER}))?(?P<suffix>\D*|\D*/\D*[²³23])$"
+    rf"(?:(?P<dash>[-–—])(?:{CURRENCY})?(?P<second>{_NUMBER}))?(?P<suffix>\D*|\D*/\D*[²³23]|[^\W\d]+[²³])$"
 )
 _UNIT_RANGE = re.compile(rf"({_NUMBER})(%|°[CF]?|[a-zA-Z]{{1,3}})[-–—]({_NUMBER})\2$")
+_COMMA_AMOUNT = re.compile(r"([€£$]?)(\d+),(\d{2})([€£$]?)$")
+_MANY = re.compile(r"1(0{1,3})s$")
+_MANIES = {1: "tens", 2: "hundreds", 3: "thousands"}
 _SCIENTIFIC = re.compile(r"(\d+(?:\.\d+)?)[eE]([-+−]?)(\d{1,3})$")
 _FRACTION = re.compile(r"(\d{1,3})/(\d{1,3})$")
 _MIXED = re.compile(rf"(\d*)([{''.join(FRACTIONS)}])(\D*)$")
@@ -31,6 +43,7 @@ _DECADE = re.compile(r"'?(\d*)(\d0)'?s$")
 _PLURAL = re.compile(r"(\d[\d,]*)'?s$")
 _HEIGHT = re.compile(r"(\d{1,2})'(\d{1,2})?$")
 _DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100))
+_OPERATORS = frozenset("+-=*/<>×÷^–")
 _PICTURE_WORDS = frozenset(("2K", "4K", "5K", "8K"))
 
 
@@ -45,10 +58,18 @@ def quantity(line: list[Written], i: int) -> Bodies | None:
     for rule in _RULES:
         if (found := rule(line, i)) is not None:
             return found
+    comma = _COMMA_AMOUNT.match(core)
+    after = line[i + 1].core if i + 1 < len(line) else ""
+    if comma and (comma[1] or comma[4] or after in ("€", "£", "EUR")):
+        written.core = core = f"{comma[1]}{comma[2]}.{comma[3]}{comma[4]}"
     match = _QUANTITY.match(core)
     if match:
         sign = match["sign"] or match["inner"]
-        found = money(line, i, match, sign) if match["currency"] else _measure(line, i, match)
+        found = money(line, i, match, sign) if match["currency"] else None
+        if not match["currency"] and not sign and not match["second"]:
+            found = behind(line, i, match["number"], match["suffix"])
+        if found is None and not match["currency"]:
+            found = _measure(line, i, match)
         if found is not None:
             return found
     return [codes.code(written)]
@@ -63,7 +84,7 @@ def _fraction(line: list[Written], i: int) -> Bodies | None:
     if not match:
         return _whole_and_fraction(line, i)
     top, bottom = match.groups()
-    if not mixed and (int(bottom) not in _DENOMINATORS or int(top) > int(bottom)):
+    if not mixed and (int(bottom) not in _DENOMINATORS or int(top) >= int(bottom)):
         return [say(line[i], f"{numbers.cardinal(top)} {numbers.cardinal(bottom)}")]  # 9/11, 24/7, 50/50
     said = numbers.fraction(top, bottom)
     if whole:
@@ -96,6 +117,8 @@ def _ordinal(line: list[Written], i: int) -> Bodies | None:
 
 def _decade(line: list[Written], i: int) -> Bodies | None:
     core = line[i].core
+    if (match := _MANY.match(core)) and i + 1 < len(line) and line[i + 1].core == "of":
+        return [say(line[i], _MANIES[len(match[1])])]
     if match := _DECADE.match(core):
         century, tens = match.groups()
         digits = century + tens
@@ -171,11 +194,17 @@ def _measure(line: list[Written], i: int, match: re.Match[str]) -> Bodies | None
     said = f"{tables.SIGNS[sign]} " if sign else ""
     # 5-10 is a range, 50-50 is not.
     joint = " " if number == second else " to "
-    said += plain_number(number) + (joint + plain_number(second) if second else "")
+    said += plain_number(number)
+    if second:  # 2008-09
+        is_short = len(number) == 4 and len(second) == 2 and second[0] == "0"
+        said += joint + (numbers.spell_digits(second, "oh") if is_short else plain_number(second))
     is_one = number == "1" and not second
-    if suffix in tables.SCALES and suffix not in "mMtbB":
-        return [say(written, f"{said} {tables.SCALES[suffix]}")]
-    if unit := tables.UNITS.get(suffix):
+    bare = suffix.removesuffix("+")
+    if bare in tables.SCALES and (bare not in "mtbBT" or (bare in "BT" and "." in number)):
+        return [say(written, f"{said} {tables.SCALES[bare]}{' plus' if bare != suffix else ''}")]
+    if suffix == "x" and i + 1 < len(line) and line[i + 1].lead + line[i + 1].core in _OPERATORS:
+        return [[*say(written, said), Token("x", written.index, tag="NN")]]
+    if unit := unit_of(suffix):
         return [say(written, f"{said} {unit[not (is_one or is_attribute(line, i, i))]}")]
     if suffix.lower().replace(".", "") in ("am", "pm"):
         return [[*say(written, said), *half(written, suffix)]]
@@ -199,4 +228,4 @@ def _unit_word(line: list[Written], i: int) -> tuple[str, str] | None:
         return tables.UNITS[core] if feet_before or (line[i].tail and line[i].tail[0] in ".,;)") else None
     if core in ("m", "€", "£"):
         return tables.UNITS[core]
-    return None if core in tables.ONLY_ATTACHED else tables.UNITS.get(core)
+    return None if core in tables.ONLY_ATTACHED else unit_of(core)

@@ -22,8 +22,9 @@ ABBREVIATIONS = {
     "ltd.": ("limited", ""), "corp.": ("corp", ""), "co.": ("company", ""), "bros.": ("brothers", ""),
     "vs.": ("versus", ""), "approx.": ("approximately", ""), "est.": ("established", ""), "vol.": ("volume", ""),
     "fig.": ("figure", ""), "figs.": ("figures", ""), "ch.": ("chapter", ""), "pp.": ("pages", ""),
-    "sec.": ("section", ""), "p.": ("page", ""), "eq.": ("equation", ""), "para.": ("paragraph", ""),
-    "art.": ("article", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
+    "sec.": ("section", ""), "p.": ("page", ""), "pg.": ("page", ""), "eq.": ("equation", ""),
+    "para.": ("paragraph", ""),
+       "art.": ("article", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
     "min.": ("minimum", ""), "max.": ("maximum", ""), "jan.": ("January", ""), "feb.": ("February", ""),
     "mar.": ("March", ""), "apr.": ("April", ""), "jun.": ("June", ""), "jul.": ("July", ""),
     "aug.": ("August", ""), "sep.": ("September", ""), "sept.": ("September", ""), "oct.": ("October", ""),
@@ -38,7 +39,7 @@ NEED_CAPITAL = word_set(
 # These need a capital of their own: "in Jan.", but "a jan."
 OWN_CAPITAL = word_set("jan. feb. apr. jun. jul. aug. sep. oct. nov. dec. mon. tue. wed. thu. fri.")
 # These name the number behind them.
-NUMBER_LABELS = word_set("fig. figs. vol. ch. sec. p. pp. eq. para. art.")
+NUMBER_LABELS = word_set("pg. fig. figs. vol. ch. sec. p. pp. eq. para. art.")
 # Read the same way without the dot.
 WITHOUT_DOT = word_set("mr mrs ms dr jr sr prof vs messrs etc")
 # Dotted words after which a sentence goes on.
@@ -129,9 +130,18 @@ UNITS = {
     "m/s²": ("meter per second squared", "meters per second squared"), "bpm": ("beat per minute", "beats per minute"),
     "m/s2": ("meter per second squared", "meters per second squared"), "K": ("kelvin", "kelvin"),
     "p": ("p", "p"),
+    "°N": ("degree north", "degrees north"), "°S": ("degree south", "degrees south"),
+    "°E": ("degree east", "degrees east"), "°W": ("degree west", "degrees west"), "Pa": ("pascal", "pascals"),
+    "hPa": ("hectopascal", "hectopascals"), "kPa": ("kilopascal", "kilopascals"), "psi": ("P S I", "P S I"),
+    "kJ": ("kilojoule", "kilojoules"), "MJ": ("megajoule", "megajoules"), "Wh": ("watt hour", "watt hours"),
+    "MWh": ("megawatt hour", "megawatt hours"), "GW": ("gigawatt", "gigawatts"), "kbps": ("kilobit per second",
+    "kilobits per second"), "KiB": ("kibibyte", "kibibytes"), "MiB": ("mebibyte", "mebibytes"),
+    "GiB": ("gibibyte", "gibibytes"), "μs": ("microsecond", "microseconds"), "μg": ("microgram", "micrograms"),
+    "mcg": ("microgram", "micrograms"), "mol": ("mole", "moles"), "Ω": ("ohm", "ohms"), "kΩ": ("kilohm", "kilohms"),
+    "day": ("day", "days"), "wk": ("week", "weeks"), "mo": ("month", "months"),
 }  # fmt: skip
 # Written apart from the number, these are more often something else.
-ONLY_ATTACHED = frozenset(("s", "h", "x", "in", "V", "W", "L", "pt", "cal", "m2", "m", "p"))
+ONLY_ATTACHED = frozenset(("s", "x", "in", "V", "W", "L", "pt", "cal", "m2", "m", "p"))
 # Behind a measure these are no noun that it describes.
 AFTER_A_MEASURE = word_set(
     "of in from to and or away per each at for on is was off more less a an the than then as but with by long wide tall"

@@ -18,7 +18,9 @@ _HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
 _HALF_TO = re.compile(r"([ap]\.?m\.?)[-–—](.+)$", re.IGNORECASE)
 _DAYS = re.compile(r"(\d{1,2})(?:[-–—](\d{1,2}))?$")
 _YEAR = re.compile(r"[12]\d{3}$")
-_YEAR_FIRST = re.compile(r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})$")
+_YEAR_FIRST = re.compile(
+    r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?:T(?P<time>\d\d:\d\d)\S{0,20})?$"
+)
 _SLASHED = re.compile(r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4}|\d{2})$")
 _DOTTED = re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})$")
 _NAMED = re.compile(r"(?P<day>\d{1,2})-(?P<name>[A-Z][a-z]{2,8})-(?P<year>\d{4}|\d{2})$")
@@ -59,8 +61,8 @@ def _time_words(match: re.Match[str], following: str) -> str:
         said.append(f"oh {numbers.cardinal(minute)}" if minute[0] == "0" else numbers.cardinal(minute))
     elif minute and not match["half"] and not second and following not in _WHOLE_BEFORE:
         said.append("o'clock" if 0 < int(hour) <= 12 else "hundred")
-    if second:
-        said.append(f"and {numbers.cardinal(second)} seconds")
+    if second and second != "00":
+        said.append(f"oh {numbers.cardinal(second)}" if second[0] == "0" else numbers.cardinal(second))
     return " ".join(said)
 
 
@@ -134,7 +136,10 @@ def numeric_date(line: list[Written], i: int, *, british: bool) -> Bodies | None
     if british:
         article = "" if i and line[i - 1].lower == "the" else "the "
         date = [*say(line[i], f"{article}{numbers.ordinal(day)} of"), Token(name, index, tag="NNP")]
-    return [[*date, Token(",", index, MARK), *say(line[i], spoken_year)]]
+    date += [Token(",", index, MARK), *say(line[i], spoken_year)]
+    if found.get("time") and (time := _TIME.match(found["time"])):
+        date += [Token(",", index, MARK), *say(line[i], _time_words(time, ""))]
+    return [date]
 
 
 def short_name(line: list[Written], i: int) -> Bodies | None:

@@ -167,6 +167,17 @@ def is_attribute(line: list[Written], i: int, last: int) -> bool:
     return after.core.islower() and after.core.isalpha() and not after.lead and after.core not in tables.AFTER_A_MEASURE
 
 
+def unit_of(written: str) -> tuple[str, str] | None:
+    """(one, many) of a unit; mg/ml and MB/s are made of two."""
+    if written in tables.UNITS:
+        return tables.UNITS[written]
+    above, slash, below = written.partition("/")
+    if not slash or above not in tables.UNITS or below not in tables.UNITS:
+        return None
+    (one, many), per = tables.UNITS[above], tables.UNITS[below][0]
+    return f"{one} per {per}", f"{many} per {per}"
+
+
 def trailing(written: Written, suffix: str) -> list[Token] | None:
     """What follows a number in its word: -year-old, -km, /month; None when it is no word of its own."""
     if not suffix:
