@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -119,13 +119,13 @@ class Synthesizer:
     def _starter(self, text: str, options: SpeakOptions) -> Start:
         return lambda cancel: self._chunks(self._pieces(text, options), options, cancel)
 
-    def _pieces(self, text: str, options: SpeakOptions) -> Sequence[Any]:
+    def _pieces(self, text: str, options: SpeakOptions) -> Iterable[Any]:
         if not isinstance(text, str):
             raise InputError(f"text is a {type(text).__name__}; wanted a str")
         return self._driver.pieces(text, options)
 
     def _chunks(
-        self, pieces: Sequence[Any], options: SpeakOptions, cancel: CancelFlag, *, owned: bool = False
+        self, pieces: Iterable[Any], options: SpeakOptions, cancel: CancelFlag, *, owned: bool = False
     ) -> Generator[AudioChunk, None, None]:
         delivered = 0
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +39,8 @@ class Driver(Protocol):
 
     def voices(self) -> list[VoiceInfo]: ...
 
-    def pieces(self, text: str, options: SpeakOptions) -> Sequence[Any]: ...
+    def pieces(self, text: str, options: SpeakOptions) -> Iterable[Any]:
+        """Checks options and markup at once; may read the text piece by piece."""
+        ...
 
     def speak_piece(self, piece: Any, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +63,7 @@ class KokoroDriver:
         packs = [self._catalog.get(name) for name in self._catalog.names()]
         return [VoiceInfo(p.name, p.language, p.gender) for p in packs]
 
-    def pieces(self, source: str, options: SpeakOptions) -> Sequence[Piece]:
+    def pieces(self, source: str, options: SpeakOptions) -> Iterator[Piece]:
         language = options.language or self._voice(options).language or text.LANGUAGES[0]
         return text.pieces(source, language, text.reading_of(options))
 

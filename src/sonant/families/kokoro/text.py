@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -18,14 +18,17 @@ MAX_PHONEMES = 510
 """The position table has 512 rows and both ends take one."""
 
 
-def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> list[Piece]:
-    """The text cut into pieces that the model can speak, in order, every word in exactly one."""
+def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> Iterator[Piece]:
+    """The text cut into pieces that the model can speak, in order, every word in exactly one.
+
+    Language and markup are checked at once; each piece is read when it is asked for.
+    """
     if language not in LANGUAGES:
         raise InputError(
             f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
             "pass language="
         )
-    return english.pieces(text, language=language, limit=MAX_PHONEMES, reading=reading)
+    return english.iter_pieces(text, language=language, limit=MAX_PHONEMES, reading=reading)
 
 
 def reading_of(options: SpeakOptions) -> Reading:
