@@ -31,14 +31,12 @@ def aligned_starts(samples: np.ndarray, sample_rate: int, words: list[str]) -> l
 
 
 def energy_onsets(samples: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Where sound begins after 60 ms of silence and goes on for 15 ms, in seconds."""
-    loud = np.concatenate([np.zeros(QUIET_STEPS, bool), loud_steps(samples, sample_rate)])  # before the samples: silence
-    found = [
-        (k - QUIET_STEPS) * STEP_S
-        for k in range(QUIET_STEPS, len(loud) - 3)
-        if loud[k : k + 3].all() and not loud[k - QUIET_STEPS : k].any()
-    ]
-    return np.array(found)
+    """Where sound that lasts 15 ms begins after 60 ms without such sound, in seconds."""
+    before = np.zeros(QUIET_STEPS, bool)  # before the samples: silence
+    loud = np.concatenate([before, loud_steps(samples, sample_rate), before])
+    lasting = loud[:-2] & loud[1:-1] & loud[2:]
+    found = [k for k in range(QUIET_STEPS, len(lasting)) if lasting[k] and not lasting[k - QUIET_STEPS : k].any()]
+    return (np.array(found) - QUIET_STEPS) * STEP_S
 
 
 def energy_end(samples: np.ndarray, sample_rate: int) -> float:
