@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from sonant.errors import TextError
 from sonant.text.ipa import from_ipa
-from sonant.text.script import check_phonemes
+from sonant.text.script import checked_phonemes
 
 LARGEST_FILE = 64 * 1024 * 1024
 _PLS_SUFFIXES = (".pls", ".xml")
@@ -90,8 +90,7 @@ def _phonemes(said: Any, where: str) -> Spoken:
     phonemes = said.strip() if isinstance(said, str) else ""
     if not phonemes:
         raise TextError(f"{where}: no phonemes; wanted a string of them, as `sonant phonemize` prints")
-    check_phonemes(phonemes, where)
-    return Spoken(phonemes)
+    return Spoken(checked_phonemes(phonemes, where))
 
 
 def read_pls(data: bytes, name: str = "lexicon") -> UserLexicon:

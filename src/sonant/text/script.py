@@ -6,6 +6,7 @@ markup.py and markdown.py write a Script, english.py reads it. Nothing here know
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
@@ -128,7 +129,7 @@ class ScriptWriter:
 
     def give(self, start: int, end: int, phonemes: str) -> None:
         """original[start:end] is one word, spoken as these phonemes. TextError names a symbol no voice knows."""
-        check_phonemes(phonemes, repr(self.original[start:end]))
+        phonemes = checked_phonemes(phonemes, repr(self.original[start:end]))
         before = self.size
         self.show(start, end, _SPACES.sub(INNER_SPACE, self.original[start:end]))
         self._given.append(Given(before, self.size, phonemes))
@@ -153,9 +154,11 @@ class ScriptWriter:
         )
 
 
-def check_phonemes(phonemes: str, what: str) -> None:
-    """Raises TextError naming the symbols that no voice knows."""
+def checked_phonemes(phonemes: str, what: str) -> str:
+    """The phonemes, ã as two signs as the voices have it. Raises TextError naming the symbols that no voice knows."""
+    phonemes = "".join(c if c in ALPHABET else unicodedata.normalize("NFD", c) for c in phonemes)
     unknown = sorted(set(phonemes) - ALPHABET)
     if unknown:
         shown = " ".join(f"{symbol!r} (U+{ord(symbol):04X})" for symbol in unknown)
         raise TextError(f"the phonemes of {what} have {shown}; the alphabet is {''.join(sorted(ALPHABET)).strip()}")
+    return phonemes

@@ -1,4 +1,4 @@
-"""Text for Kokoro: pieces of at most 510 phonemes from the English front end, and phonemes → token ids."""
+"""Text for Kokoro: pieces of at most 510 phonemes from the front end of a language, and phonemes → token ids."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from sonant.errors import InputError, TextError
 from sonant.options import SpeakOptions
-from sonant.text import english
+from sonant.text import english, foreign
 from sonant.text.english import Piece
 from sonant.text.lexicon_file import UserLexicon
 from sonant.text.reading import AS_WRITTEN, Reading
 
-LANGUAGES = ("en-US", "en-GB")
+LANGUAGES = (*english.LANGUAGES, *foreign.LANGUAGES)
+"""English is built in; the others need an extra: espeak (es, fr-FR, it, pt-BR, hi), ja, zh."""
 MAX_PHONEMES = 510
 """The position table has 512 rows and both ends take one."""
 
@@ -25,7 +26,7 @@ def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> Iterator[
     """
     if language not in LANGUAGES:
         raise InputError(
-            f"Kokoro's text front end reads {' and '.join(LANGUAGES)}, not {language!r}; pick another voice or "
+            f"Kokoro's text front end reads {', '.join(LANGUAGES)}, not {language!r}; pick another voice or "
             "pass language="
         )
     return english.iter_pieces(text, language=language, limit=MAX_PHONEMES, reading=reading)

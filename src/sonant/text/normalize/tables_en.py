@@ -24,7 +24,7 @@ ABBREVIATIONS = {
     "fig.": ("figure", ""), "figs.": ("figures", ""), "ch.": ("chapter", ""), "pp.": ("pages", ""),
     "sec.": ("section", ""), "p.": ("page", ""), "pg.": ("page", ""), "eq.": ("equation", ""),
     "para.": ("paragraph", ""),
-       "art.": ("article", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
+    "art.": ("article", ""), "ed.": ("edition", ""), "eds.": ("editors", ""), "misc.": ("miscellaneous", ""),
     "min.": ("minimum", ""), "max.": ("maximum", ""), "jan.": ("January", ""), "feb.": ("February", ""),
     "mar.": ("March", ""), "apr.": ("April", ""), "jun.": ("June", ""), "jul.": ("July", ""),
     "aug.": ("August", ""), "sep.": ("September", ""), "sept.": ("September", ""), "oct.": ("October", ""),
