@@ -123,6 +123,7 @@ PHONEMES = {
     "I recently read a book.": "ˌI ɹˈisᵊntli ɹˈɛd ɐ bˈʊk.",
     "I didn't read it.": "ˌI dˈɪdᵊnt ɹˈid ɪt.",
     "gsa.gov": "ʤˌiˌɛsˈA dˈɑt ɡˈʌv",
+    "https": "ˈAʧtˈitˈipˈiˈɛs",
 }
 
 

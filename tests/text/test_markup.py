@@ -62,10 +62,11 @@ def test_speed_changes_from_one_place_to_the_next():
     assert [p.speed for p in english.pieces("[speed 2]a")] == [2]
 
 
-def test_unknown_tags():
+def test_unknown_tags(caplog):
     text = "He said [citation needed] twice[1]."
     assert english.normalize(text) == "He said (citation needed) twice(one)."
     assert english.normalize(text, reading=STRICT) == "He said twice."
+    assert caplog.records[0].getMessage() == "unknown tag [citation needed] left out"
     assert read_markup(text, "strict").notes == ("unknown tag [citation needed] left out", "unknown tag [1] left out")
     assert english.normalize("a [pause 1s] b", reading=Reading(markup="off")) == "a (pause one second) b"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from sonant.options import check_reading
@@ -9,6 +10,8 @@ from sonant.text.lexicon_file import UserLexicon
 from sonant.text.markdown import read_markdown
 from sonant.text.markup import read_markup
 from sonant.text.script import Script
+
+_LOG = logging.getLogger("sonant.text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +32,12 @@ class Reading:
         check_reading(self.markup, self.text_format, self.paragraph_pause_s, self.heading_pause_s)
 
     def script(self, text: str) -> Script:
-        """What is to be read of `text`."""
+        """What is to be read of `text`. What is left out of it is a note in the Script and in the log sonant.text."""
         read = read_markdown if self.text_format == "markdown" else read_markup
-        return read(text, self.markup)
+        script = read(text, self.markup)
+        for note in script.notes:
+            _LOG.warning("%s", note)
+        return script
 
 
 AS_WRITTEN = Reading()

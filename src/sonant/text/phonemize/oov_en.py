@@ -7,6 +7,7 @@ first unknown word.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ STRESSES = PRIMARY + SECONDARY
 _BOS, _EOS, _UNKNOWN, _FIRST_LETTER = 1, 2, 3, 4
 _POSITION_OFFSET = 2  # BART's position table starts with two reserved rows
 _EPS = 1e-5
+_DRAWN_OUT = re.compile(r"(.)\1\1")
+_VOWEL_LETTERS = frozenset("aeiouy")
 # Longer than any word: such a run is a code, and its letters are named.
 LONGEST_WORD = 40
 _LETTERS = {
@@ -62,6 +65,8 @@ class Guesser:
         stem = bare[:-2] if possessive else bare
         entry = self._names.get(stem.lower())
         said = entry.variants["DEFAULT"] if entry else None
+        if not said and len(stem) > 1 and not _VOWEL_LETTERS & set(stem.lower()) and not _DRAWN_OUT.search(stem):
+            said = self._name_letters(stem)  # https, but not brrr
         said = said or self._model.decode(stem.lower() if stem.isupper() else stem)
         said = (to_british(said) if self._british else said) or self._name_letters(stem)
         return plural_sound(said, british=self._british) if possessive and said else said
