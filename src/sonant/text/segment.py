@@ -14,7 +14,7 @@ _OPENERS = "\"'“‘«([{*_—–-"
 _INITIALS = re.compile(r"(?:[A-Z]\.){2,}$")
 # 7 lb. 3 oz.
 _BEFORE_NUMBERS = frozenset(
-    ("lb.", "lbs.", "oz.", "ft.", "hr.", "hrs.", "yd.", "tsp.", "tbsp.", "deg.", "approx.", "vol.")
+    ("rs.", "ext.", "lb.", "lbs.", "oz.", "ft.", "hr.", "hrs.", "yd.", "tsp.", "tbsp.", "deg.", "approx.", "vol.")
 )
 # J.R.R. Tolkien goes on, "in D.C. He left" does not.
 _STARTERS = frozenset(
@@ -90,7 +90,7 @@ def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
         return False
     if core in _BEFORE_NUMBERS and first.isdecimal():
         return False
-    if _INITIALS.match(bare.lstrip(_OPENERS)) and first.isupper():
+    if _INITIALS.match(bare.lstrip(_OPENERS)) and (first.isupper() or first.isdecimal()):
         return following.rstrip(",.").lower() in _STARTERS
     is_initial = len(core) == 2 and core[0].isalpha() and bare[-2].isupper() and core != "i."
     return not (is_initial and first.isupper())

@@ -13,7 +13,7 @@ _PLAIN = {
     "‘": "'", "’": "'", "ʼ": "'", "‛": "'", "`": "'", "´": "'", "′": "'", "＇": "'",
     "„": "“", "‟": "“", "«": "“", "»": "”", "″": '"', "＂": '"',
     "‐": "-", "‑": "-", "‒": "–", "―": "—", "−": "-", "﹣": "-", "⁃": "-",
-    "℃": "°C", "℉": "°F", "⁄": "/", "µ": "μ",
+    "℃": "°C", "№": "No.", "‚": "'", "℉": "°F", "⁄": "/", "µ": "μ",
     "。": ".", "、": ",", "，": ",", "！": "!", "？": "?", "：": ":", "；": ";",
 }  # fmt: skip
 _RAISED = re.compile("[⁰¹²³⁴-⁹⁻]+")
@@ -34,6 +34,9 @@ def plain(word: str) -> str:
         letter = _PLAIN.get(letter, letter)
         if letter.isascii() or letter in _KEPT or len(letter) > 1:
             out.append(letter)
+            continue
+        if "\u2160" <= letter <= "\u2188":  # Ⅳ
+            out.append(str(int(unicodedata.numeric(letter, 0))))
             continue
         if unicodedata.category(letter) in _SILENT or "\ufe00" <= letter <= "\ufe0f":
             continue

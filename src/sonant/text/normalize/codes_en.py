@@ -6,6 +6,7 @@ import re
 
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import tables_en as tables
+from sonant.text.normalize.characters import FRACTIONS
 from sonant.text.normalize.written_en import ORDINAL, Bodies, Written, marks, plain_number, say
 from sonant.text.spans import MARK, SAID, SPELLED, Token
 
@@ -141,6 +142,8 @@ def _code_sign(part: str, inside: bool, after: str, index: int) -> list[Token]:
         return [Token("dot" if after.isalpha() else "point", index, SAID)]
     if part in ",;:()[]—–" and after:
         return marks(part, index, opening=False)
+    if part in FRACTIONS:
+        return [Token(numbers.fraction(*FRACTIONS[part].split("/")), index, SAID)]
     said = tables.SYMBOLS.get(part)
     return [Token(said, index, SAID)] if said else []
 

@@ -19,7 +19,7 @@ from sonant.text.normalize.math_en import in_british, operator, power
 from sonant.text.normalize.quantities_en import quantity
 from sonant.text.normalize.roman_en import roman
 from sonant.text.normalize.times_en import calendar_day, day_half, numeric_date, short_name
-from sonant.text.normalize.written_en import Bodies, Written, lone_marks, marks, take_apart, word_tokens
+from sonant.text.normalize.written_en import Bodies, Written, lone_marks, marks, take_apart, unit_of, word_tokens
 from sonant.text.spans import SAID, SPELLED, SourceWord, Token
 
 Rule = Callable[[list[Written], int], "Bodies | None"]
@@ -27,6 +27,7 @@ Rule = Callable[[list[Written], int], "Bodies | None"]
 _INITIALS = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_]{1,2})+$")
 _PARTS = re.compile(r"[^\W\d_²³]+(?:[-'][^\W\d_²³]+)*'?|\d+|.", re.DOTALL)
 _STREET_ENDS = {"Ave": "avenue", "Blvd": "boulevard", "Rd": "road", "Ln": "lane", "Pkwy": "parkway", "Hwy": "highway"}
+_BEFORE_A_NUMBER = frozenset(("min.", "max.", "ca.", "c.", "ext."))
 _SPELLED_BESIDE_AND = 3  # AT&T, R&D
 _DASHES = re.compile(r"--+|–")
 
@@ -79,6 +80,8 @@ def _rules(british: bool, lexicon: UserLexicon | None) -> tuple[Rule, ...]:
         title,
         roman,
         initials,
+        dotted_part,
+        unit,
         initial,
         symbol,
         plain_word,
@@ -153,8 +156,10 @@ def _is_in_place(key: str, written: Written, after: Written | None) -> bool:
         return written.core == "al"
     if key in tables.NUMBER_LABELS:
         return following.isdecimal() or (following.isupper() and written.is_capital and key != "p.")
-    if key in ("min.", "max.") and following.isdecimal():
-        return True
+    if key in _BEFORE_A_NUMBER and following.isdecimal():
+        return key != "c." or len(after.core if after else "") == 4
+    if key == "c.":
+        return False
     if key in tables.NEED_CAPITAL:
         return written.is_capital and (following.isupper() or following.isdecimal() or key in ("co.", "inc.", "corp."))
     return written.is_capital or key not in tables.OWN_CAPITAL
@@ -167,6 +172,29 @@ def initials(line: list[Written], i: int) -> Bodies | None:
     line[i].drop_dot()
     letters = line[i].core.replace(".", "")
     return [[Token(letters, line[i].index, SPELLED, spoken=" ".join(letters))]]
+
+
+def dotted_part(line: list[Written], i: int) -> Bodies | None:
+    """U.S.-based, non-U.S.: letters between hyphens keep no dot."""
+    core, index = line[i].core, line[i].index
+    parts = core.split("-")
+    if len(parts) < 2 or not any(_INITIALS.match(part.rstrip(".")) for part in parts):
+        return None
+    if not all(part.rstrip(".").replace(".", "").isalpha() for part in parts):
+        return None
+    line[i].drop_dot()
+    tokens = []
+    for part in parts:
+        letters = part.replace(".", "")
+        dotted = bool(_INITIALS.match(part.rstrip(".")))
+        tokens += [Token(letters, index, SPELLED, spoken=" ".join(letters))] if dotted else word_tokens(part, index)
+    return [tokens]
+
+
+def unit(line: list[Written], i: int) -> Bodies | None:
+    """km/h on its own."""
+    found = unit_of(line[i].core) if "/" in line[i].core else None
+    return [[Token(found[1], line[i].index, SAID)]] if found else None
 
 
 def initial(line: list[Written], i: int) -> Bodies | None:

@@ -74,12 +74,14 @@ def behind(line: list[Written], i: int, number: str, symbol: str) -> Bodies | No
 def coded(line: list[Written], i: int) -> Bodies | None:
     """50 USD, EUR 30, CHF20: amounts with the code of a currency."""
     core = line[i].core
-    after = line[i + 1] if i + 1 < len(line) and not line[i].tail and not line[i + 1].lead else None
+    is_next = i + 1 < len(line) and line[i].tail in ("", ".") and not line[i + 1].lead
+    after = line[i + 1] if is_next and (not line[i].tail or core == "Rs") else None
     if match := _CODE_FIRST.match(core):
         code, amount = match.groups()
     elif match := _CODE_LAST.match(core):
         amount, code = match.groups()
     elif after and core in tables.CURRENCY_CODES and _AMOUNT.match(after.core):
+        line[i].drop_dot()
         return [[], say(after, _coded(after.core, core))]
     elif after and after.core in tables.CURRENCY_CODES and _AMOUNT.match(core):
         amount, name = _coded(core, after.core, parted=True).split("\n")

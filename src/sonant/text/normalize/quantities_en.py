@@ -34,6 +34,7 @@ _QUANTITY = re.compile(
 )
 _UNIT_RANGE = re.compile(rf"({_NUMBER})(%|°[CF]?|[a-zA-Z]{{1,3}})[-–—]({_NUMBER})\2$")
 _COMMA_AMOUNT = re.compile(r"([€£$]?)(\d+),(\d{2})([€£$]?)$")
+_GROUPED = re.compile(r"\d{1,3}(?:(?:\.\d{3}){2,}|(?:'\d{3})+|(?:_\d{3})+)$")
 _MANY = re.compile(r"1(0{1,3})s$")
 _MANIES = {1: "tens", 2: "hundreds", 3: "thousands"}
 _SCIENTIFIC = re.compile(r"(\d+(?:\.\d+)?)[eE]([-+−]?)(\d{1,3})$")
@@ -54,14 +55,14 @@ def quantity(line: list[Written], i: int) -> Bodies | None:
     if not any(letter.isdecimal() or letter in FRACTIONS for letter in core):
         return coded(line, i) if core in tables.CURRENCY_CODES else None
     if core.startswith("#") and core[1:].isdecimal():
-        return [[Token("number", written.index, SAID), *say(written, numbers.cardinal(core[1:]))]]
+        number = plain_number(core[1:]) if len(core) == 5 else numbers.cardinal(core[1:])
+        return [[Token("number", written.index, SAID), *say(written, number)]]
+    if _GROUPED.match(core):  # 1.000.000, 1'000, 1_000
+        return [say(written, numbers.cardinal(re.sub(r"\D", "", core)))]
     for rule in _RULES:
         if (found := rule(line, i)) is not None:
             return found
-    comma = _COMMA_AMOUNT.match(core)
-    after = line[i + 1].core if i + 1 < len(line) else ""
-    if comma and (comma[1] or comma[4] or after in ("€", "£", "EUR")):
-        written.core = core = f"{comma[1]}{comma[2]}.{comma[3]}{comma[4]}"
+    core = _with_point(line, i)
     match = _QUANTITY.match(core)
     if match:
         sign = match["sign"] or match["inner"]
@@ -73,6 +74,16 @@ def quantity(line: list[Written], i: int) -> Bodies | None:
         if found is not None:
             return found
     return [codes.code(written)]
+
+
+def _with_point(line: list[Written], i: int) -> str:
+    """3,50 € is written with a comma in Europe."""
+    core = line[i].core
+    after = line[i + 1].core if i + 1 < len(line) else ""
+    comma = _COMMA_AMOUNT.match(core)
+    if comma and (comma[1] or comma[4] or after in ("€", "£", "EUR")):
+        return f"{comma[1]}{comma[2]}.{comma[3]}{comma[4]}"
+    return core
 
 
 def _fraction(line: list[Written], i: int) -> Bodies | None:
@@ -90,9 +101,10 @@ def _fraction(line: list[Written], i: int) -> Bodies | None:
     if whole:
         said = f"{numbers.cardinal(whole)} and {said.replace('one half', 'a half')}"
     unit = tables.UNITS.get(suffix)
-    if suffix and not unit:
+    rest = [] if unit else trailing(line[i], suffix)
+    if rest is None:
         return None
-    return [say(line[i], f"{said} {unit[1]}" if unit else said)]
+    return [[*say(line[i], f"{said} {unit[1]}" if unit else said), *rest]]
 
 
 def _whole_and_fraction(line: list[Written], i: int) -> Bodies | None:
@@ -212,6 +224,9 @@ def _measure(line: list[Written], i: int, match: re.Match[str]) -> Bodies | None
         rest = trailing(written, suffix)
         return None if rest is None else [[*say(written, said), *rest]]
     unit = None if written.tail else _unit_word(line, i + 1)
+    if unit and line[i + 1].core in ("sq", "cu") and (of := _unit_word(line, i + 2)):
+        line[i + 1].drop_dot()
+        return [say(written, said), say(line[i + 1], unit[0]), say(line[i + 2], of[not is_one])]
     if unit:
         line[i + 1].drop_dot()
         return [say(written, said), say(line[i + 1], unit[not (is_one or is_attribute(line, i, i + 1))])]

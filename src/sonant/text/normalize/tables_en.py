@@ -30,7 +30,8 @@ ABBREVIATIONS = {
     "aug.": ("August", ""), "sep.": ("September", ""), "sept.": ("September", ""), "oct.": ("October", ""),
     "nov.": ("November", ""), "dec.": ("December", ""), "mon.": ("Monday", ""), "tue.": ("Tuesday", ""),
     "tues.": ("Tuesday", ""), "wed.": ("Wednesday", ""), "thu.": ("Thursday", ""), "thurs.": ("Thursday", ""),
-    "fri.": ("Friday", ""), "viz.": ("namely", ""), "al.": ("al", ""), "cf.": ("compare", ""), "ca.": ("circa", ""),
+    "fri.": ("Friday", ""), "c.": ("circa", ""), "ext.": ("extension", ""),
+    "viz.": ("namely", ""), "al.": ("al", ""), "cf.": ("compare", ""), "ca.": ("circa", ""),
 }  # fmt: skip
 # These need a capital letter (or a number) around them: "Rep. Smith", but "one more rep."
 NEED_CAPITAL = word_set(
@@ -39,7 +40,7 @@ NEED_CAPITAL = word_set(
 # These need a capital of their own: "in Jan.", but "a jan."
 OWN_CAPITAL = word_set("jan. feb. apr. jun. jul. aug. sep. oct. nov. dec. mon. tue. wed. thu. fri.")
 # These name the number behind them.
-NUMBER_LABELS = word_set("pg. fig. figs. vol. ch. sec. p. pp. eq. para. art.")
+NUMBER_LABELS = word_set("ext. pg. fig. figs. vol. ch. sec. p. pp. eq. para. art.")
 # Read the same way without the dot.
 WITHOUT_DOT = word_set("mr mrs ms dr jr sr prof vs messrs etc")
 # Dotted words after which a sentence goes on.
@@ -77,6 +78,7 @@ CURRENCIES = {
 # code → (one, many)
 CURRENCY_CODES = {
     "USD": ("U S dollar", "U S dollars"), "EUR": ("euro", "euros"), "GBP": ("pound", "pounds"), "JPY": ("yen", "yen"),
+    "Rs": ("rupee", "rupees"),
     "CHF": ("Swiss franc", "Swiss francs"), "INR": ("rupee", "rupees"), "CNY": ("yuan", "yuan"),
     "CAD": ("Canadian dollar", "Canadian dollars"), "AUD": ("Australian dollar", "Australian dollars"),
     "NZD": ("New Zealand dollar", "New Zealand dollars"), "KRW": ("won", "won"), "BTC": ("bitcoin", "bitcoins"),
@@ -120,7 +122,7 @@ UNITS = {
     "W": ("watt", "watts"), "kW": ("kilowatt", "kilowatts"), "MW": ("megawatt", "megawatts"),
     "kWh": ("kilowatt hour", "kilowatt hours"), "V": ("volt", "volts"), "mV": ("millivolt", "millivolts"),
     "mA": ("milliamp", "milliamps"), "mAh": ("milliamp hour", "milliamp hours"), "dB": ("decibel", "decibels"),
-    "px": ("pixel", "pixels"), "sq": ("square", "square"), "ha": ("hectare", "hectares"),
+    "px": ("pixel", "pixels"), "sq": ("square", "square"), "cu": ("cubic", "cubic"), "ha": ("hectare", "hectares"),
     "m²": ("square meter", "square meters"), "km²": ("square kilometer", "square kilometers"),
     "m2": ("square meter", "square meters"), "km2": ("square kilometer", "square kilometers"),
     "m³": ("cubic meter", "cubic meters"), "cm²": ("square centimeter", "square centimeters"),

@@ -22,6 +22,8 @@ _READ = frozenset(";:,.!?—…()“”")
 _REWRITTEN = {"–": "—", "[": "(", "{": "(", "]": ")", "}": ")"}
 # A row of the same mark says no more than three of it, and the model's input is short.
 _REPEATED, _MOST_MARKS = 3, 6
+_ONE_SIGN = {">=": "≥", "<=": "≤", "!=": "≠", "~=": "≈"}
+_TWO_SIGNS = re.compile("[<>!~]=")
 _DASHES = re.compile(r"--+")
 _EMOTICON = re.compile(r"[:;=8xX]['^o-]?[()\[\]DPp/\\|*3]+$|<3+$|[)(]['^o-]?[:;=]$|\^_*\^$")
 _SIGNS = frozenset("-–+~<>≈≤≥")
@@ -59,7 +61,7 @@ def take_apart(words: Sequence[SourceWord]) -> list[Written]:
     line: list[Written] = []
     quoted = False  # inside single quotes
     for index, word in enumerate(words):
-        text = plain(word.text)
+        text = _TWO_SIGNS.sub(lambda match: _ONE_SIGN[match[0]], plain(word.text))
         if is_emoticon(text):
             line.append(Written(index, "", "", ""))
             continue
