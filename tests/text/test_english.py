@@ -217,8 +217,55 @@ def test_any_text_keeps_every_word_and_its_span(text, language, limit):
     english.normalize(text, language)
 
 
+VECTOR_WORDS = sorted(
+    {
+        word
+        for line in (Path(__file__).parent / "vectors" / "english.jsonl").read_text(encoding="utf-8").splitlines()
+        for word in json.loads(line)["text"].split()
+        if not set(word) & set("[]\\") and "<3" not in word
+    }
+)
+JUNK = st.text("abcXYZ0123459.,:;-/'%$€£#@&+*=()_^~½²°\"x", min_size=1, max_size=8)
+
+
+@settings(max_examples=1500)
+@given(st.lists(st.one_of(st.sampled_from(VECTOR_WORDS), JUNK), min_size=1, max_size=6))
+def test_no_letter_and_no_digit_is_passed_over(words):
+    """Whatever has a letter or a digit makes a sound, in any company."""
+    for piece in english.pieces(" ".join(words)):
+        for word in piece.words:
+            if any(letter.isascii() and letter.isalnum() for letter in word.text):
+                assert word.phoneme_end > word.phoneme_start, word.text
+
+
 @pytest.mark.parametrize(
-    "unit", ["x", "1", "a-", "é", "!", "$", "a.b.", "x@", "9,", "'", "(", "Ab", "1/2", "½", "i'", "I.", "—"]
+    "unit",
+    [
+        "x",
+        "1.",
+        "/a",
+        "1'",
+        "a.b-",
+        "x^",
+        "1_",
+        "mg/",
+        "1",
+        "a-",
+        "é",
+        "!",
+        "$",
+        "a.b.",
+        "x@",
+        "9,",
+        "'",
+        "(",
+        "Ab",
+        "1/2",
+        "½",
+        "i'",
+        "I.",
+        "—",
+    ],
 )
 def test_long_tokens_are_split_and_not_dropped(unit):
     text = unit * 2000
@@ -247,7 +294,30 @@ def test_pieces_come_one_by_one():
     assert first.end < 1000
 
 
-@pytest.mark.parametrize("unit", ["1", "a ", "a. ", "word ", "$1 ", "it's ", "-", "'", "(", "a\n", "1-", "II "])
+GROWING = [
+    "1",
+    "a ",
+    "a. ",
+    "word ",
+    "$1 ",
+    "it's ",
+    "-",
+    "'",
+    "(",
+    "a\n",
+    "1-",
+    "II ",
+    "1.",
+    "/a",
+    "#a",
+    "1'",
+    "+1 2",
+    "5 - ",
+]
+GROWING += ["1_", "mg/", "=", "EUR 5 ", "a@", "a.b-", "½", "x^", "020 ", "5 sq ", "St. ", "U.S.-", ">=", "e9"]
+
+
+@pytest.mark.parametrize("unit", GROWING)
 def test_work_grows_in_proportion_to_the_text(unit):
     """Counted, not timed: lines executed for a text twice as long are about twice as many."""
 

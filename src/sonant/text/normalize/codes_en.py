@@ -6,7 +6,7 @@ import re
 
 from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize import tables_en as tables
-from sonant.text.normalize.characters import FRACTIONS
+from sonant.text.normalize.characters import FRACTION_SIGNS, FRACTIONS
 from sonant.text.normalize.written_en import ORDINAL, Bodies, Written, marks, plain_number, say
 from sonant.text.spans import MARK, SAID, SPELLED, Token
 
@@ -20,7 +20,8 @@ _EMERGENCY = frozenset(("911", "999", "112", "988", "411", "311", "211", "511", 
 _CALLED = tables.word_set("call called calling dial dialed dialled phone ring text")
 _PLAIN_LONG = re.compile(r"\d{7,}$")
 _CODE = re.compile(
-    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?|[^\W\d_²³]+(?:'[^\W\d_²³]+)*|.", re.DOTALL
+    rf"(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?|[^\W\d_²³{FRACTION_SIGNS}]+(?:'[^\W\d_²³{FRACTION_SIGNS}]+)*|.",
+    re.DOTALL,
 )
 # 2 is "to" between these letters, and between words.
 _TO_PAIRS = frozenset(

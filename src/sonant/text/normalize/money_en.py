@@ -82,7 +82,8 @@ def coded(line: list[Written], i: int) -> Bodies | None:
         amount, code = match.groups()
     elif after and core in tables.CURRENCY_CODES and _AMOUNT.match(after.core):
         line[i].drop_dot()
-        return [[], say(after, _coded(after.core, core))]
+        amount, name = _coded(after.core, core, parted=True).split("\n")
+        return [say(line[i], amount), say(after, name)]
     elif after and after.core in tables.CURRENCY_CODES and _AMOUNT.match(core):
         amount, name = _coded(core, after.core, parted=True).split("\n")
         return [say(line[i], amount), say(after, name)]

@@ -25,7 +25,7 @@ _REPEATED, _MOST_MARKS = 3, 6
 _ONE_SIGN = {">=": "≥", "<=": "≤", "!=": "≠", "~=": "≈"}
 _TWO_SIGNS = re.compile("[<>!~]=")
 _DASHES = re.compile(r"--+")
-_EMOTICON = re.compile(r"[:;=8xX]['^o-]?[()\[\]DPp/\\|*3]+$|<3+$|[)(]['^o-]?[:;=]$|\^_*\^$")
+_EMOTICON = re.compile(r"[:;=]['^o-]?[()\[\]DPp/\\|*]+$|<3+$|[)(]['^o-]?[:;=]$|\^_*\^$")
 _SIGNS = frozenset("-–+~<>≈≤≥")
 _CURRENCY_SIGNS = frozenset("$£€¥₹₩₿")
 _WORDS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
