@@ -139,6 +139,13 @@ def test_markdown(text, said):
     check(text, MARKDOWN)
 
 
+def test_line_ends_of_windows():
+    text = "# One\r\n\r\n```\r\nx\r\n```\r\n---\r\n* two\r\n"
+    assert english.normalize(text, reading=MARKDOWN) == "One.\nx\ntwo"
+    assert spoken("a\r\n\r\nb")[1][1] == 0.3
+    check(text, MARKDOWN)
+
+
 def test_markdown_pauses():
     assert spoken("# One\n\nTwo.\n\n- three\n- four", text_format="markdown") == [
         ("wˈʌn.", 0, 0),
@@ -239,6 +246,9 @@ def test_lexicon_from_tsv(tmp_path):
     path.write_bytes("\ufeff# mine\r\nKokoro\tkˈOkəɹO\r\n\r\nnginx\tˈɛnʤən ˈɛks\n".encode())
     reading = Reading(lexicon=UserLexicon.load(path))
     assert english.phonemize("nginx, Kokoro!", reading=reading) == "ˈɛnʤən ˈɛks, kˈOkəɹO!"
+    assert UserLexicon.load(path) is reading.lexicon
+    path.write_text("nginx\tˈɛn", encoding="utf-8")
+    assert len(UserLexicon.load(path)) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -53,13 +54,19 @@ class UserLexicon:
             return UserLexicon({_word(word, repr(word)): _phonemes(said, repr(word)) for word, said in source.items()})
         path = Path(source)
         try:
-            if path.stat().st_size > LARGEST_FILE:
+            found = path.stat()
+            if found.st_size > LARGEST_FILE:
                 raise TextError(f"lexicon {path.name} is larger than {LARGEST_FILE >> 20} MiB")
-            data = path.read_bytes()
+            return _read_file(path.absolute(), found.st_mtime_ns, found.st_size)
         except OSError as error:
             raise TextError(f"lexicon {path.name} cannot be read: {error.strerror or error}") from error
-        read = read_pls if path.suffix.lower() in _PLS_SUFFIXES else read_tsv
-        return read(data, path.name)
+
+
+@lru_cache(maxsize=4)
+def _read_file(path: Path, _mtime_ns: int, _size: int) -> UserLexicon:
+    """Read again only when it has changed."""
+    read = read_pls if path.suffix.lower() in _PLS_SUFFIXES else read_tsv
+    return read(path.read_bytes(), path.name)
 
 
 def read_tsv(data: bytes, name: str = "lexicon") -> UserLexicon:

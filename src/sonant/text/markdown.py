@@ -54,6 +54,7 @@ def _lines(text: str) -> Iterator[Line]:
         whole = _LINE.match(text, at)
         end = whole.end() if whole else len(text)
         bare_end = end - 1 if text[end - 1] == "\n" else end
+        bare_end -= bare_end > at and text[bare_end - 1] == "\r"
         while comment < len(hidden) and hidden[comment][1] <= at:
             comment += 1
         if comment < len(hidden) and hidden[comment][0] <= at + _indent(text, at) and hidden[comment][1] >= bare_end:
