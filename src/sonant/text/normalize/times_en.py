@@ -16,7 +16,7 @@ _TIME = re.compile(
 _RANGE_DASH = re.compile("[-–—]")
 _HALF = re.compile(r"[ap]\.?m\.?$", re.IGNORECASE)
 _HALF_TO = re.compile(r"([ap]\.?m\.?)[-–—](.+)$", re.IGNORECASE)
-_DAYS = re.compile(r"(\d{1,2})(?:[-–—](\d{1,2}))?$")
+_DAYS = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?(?:[-–—](\d{1,2})(?:st|nd|rd|th)?)?$")
 _YEAR = re.compile(r"[12]\d{3}$")
 _YEAR_FIRST = re.compile(
     r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?:T(?P<time>\d\d:\d\d)\S{0,20})?$"
