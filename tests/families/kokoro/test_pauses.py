@@ -8,6 +8,7 @@ import pytest
 from sonant.backends.backend import CancelFlag
 from sonant.families.kokoro.driver import KokoroDriver
 from sonant.options import SpeakOptions
+from sonant.text import foreign
 
 RATE = 24_000
 FRAMES = 4
@@ -75,6 +76,23 @@ def test_words_without_sound_in_a_pause_are_kept():
 def test_speed_multiplies_and_stays_in_range():
     driver, _ = spoken("One [speed 2] two [speed 4] three [speed 1] four", speed=1.5)
     assert driver.speeds == [1.5, 3.0, 4.0, 1.5]
+
+
+class SilentSpeaker:
+    def split(self, word):
+        return [word]
+
+    def say(self, words):
+        return ["a" for _ in words]
+
+
+def test_other_languages_are_read_by_their_own_front_end(monkeypatch):
+    monkeypatch.setattr(foreign, "_speaker", lambda language: SilentSpeaker())
+    driver = FlatDriver()
+    for language in foreign.LANGUAGES:
+        pieces = driver.pieces("Hola [pause 1s] ¡tú!", SpeakOptions(language=language))
+        assert [(p.phonemes, p.pause_before_s) for p in pieces] == [("a", 0), ("a", 1)]
+    assert set(foreign.LANGUAGES) < set(driver.capabilities.languages)
 
 
 def test_options_of_reading_reach_the_pieces():

@@ -29,7 +29,8 @@ def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> Iterator[
             f"Kokoro's text front end reads {', '.join(LANGUAGES)}, not {language!r}; pick another voice or "
             "pass language="
         )
-    return english.iter_pieces(text, language=language, limit=MAX_PHONEMES, reading=reading)
+    read = foreign.iter_pieces if language in foreign.LANGUAGES else english.iter_pieces
+    return read(text, language=language, limit=MAX_PHONEMES, reading=reading)
 
 
 def reading_of(options: SpeakOptions) -> Reading:
