@@ -33,7 +33,7 @@ def test_models_and_help() -> None:
         (("say", "hi", "-o", "nowhere/a.wav"), "there is no folder nowhere"),
         (("inspect", "nothing-here"), "no file 'nothing-here', and no model of that name"),
         (("inspect", "kokoro-82m", "--program", "decode"), "unknown program 'decode'; did you mean 'decoder'?"),
-        (("phonemize", "hola", "--language", "es"), "es"),
+        (("phonemize", "hola", "--language", "eo"), "unknown language 'eo'"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str) -> None:

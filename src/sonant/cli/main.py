@@ -69,10 +69,15 @@ main.add_command(models)
 @click.option("--normalized", is_flag=True, help="Show the words as they will be spoken instead.")
 def phonemize(text: str, language: str, normalized: bool) -> None:
     """Show how TEXT (or standard input, with -) is read, in phonemes."""
-    from sonant.text import english
+    from sonant.text import english, foreign
 
     spoken = read_stdin() if text == "-" else text
-    click.echo(english.normalize(spoken, language) if normalized else english.phonemize(spoken, language))
+    if language in foreign.LANGUAGES:
+        pieces = foreign.iter_pieces(spoken, language=language)
+        lines = [" ".join(w.normalized for w in p.words) if normalized else p.phonemes for p in pieces]
+        click.echo("\n".join(lines))
+    else:
+        click.echo(english.normalize(spoken, language) if normalized else english.phonemize(spoken, language))
 
 
 @main.command()

@@ -58,7 +58,7 @@ CATALOG = {
         CatalogEntry(
             name="kokoro-82m",
             family="kokoro",
-            languages=("en-US", "en-GB"),
+            languages=("en-US", "en-GB", "es", "fr-FR", "it", "pt-BR", "hi", "ja", "zh"),
             parameters=81_763_410,
             licence="Apache-2.0",
             source="hexgrad/Kokoro-82M",
