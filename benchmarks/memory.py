@@ -23,7 +23,9 @@ def sentences(count: int) -> list[str]:
     """Passages of the prose, cut and joined at random: 1 to 20 words, most of them short."""
     words = [w for line in PROSE.read_text(encoding="utf-8").splitlines() for w in json.loads(line)["text"].split()]
     rng = random.Random(0)
-    return [" ".join(words[(i := rng.randrange(len(words))) : i + min(rng.randint(1, 20), rng.randint(1, 20))]) for _ in range(count)]
+    lengths = [min(rng.randint(1, 20), rng.randint(1, 20)) for _ in range(count)]
+    starts = [rng.randrange(len(words)) for _ in range(count)]
+    return [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
 
 
 def resident_mib() -> float:

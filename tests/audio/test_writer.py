@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from signals import RATE, SAMPLES, Pipe, decode, last_sound_s, speechlike
 
+from sonant.audio.codecs import CodecSink
 from sonant.audio.formats import FORMATS, audio_spec
 from sonant.audio.wav import UNKNOWN_SIZE
 from sonant.audio.writer import encode_audio, iter_encoded, open_audio, save_audio
@@ -208,3 +209,10 @@ def test_no_space_is_said() -> None:
         open_audio(Full(), spec, source_rate=RATE).write(np.zeros(9, np.float32))
     with pytest.raises(InputError, match=r"cannot write nowhere/a\.pcm"):
         open_audio("nowhere/a.pcm", spec, source_rate=RATE)
+
+
+def test_a_piped_mp3_of_a_low_rate_is_refused() -> None:
+    pytest.importorskip("soundfile")
+    spec = audio_spec(None, source_rate=8000, format="mp3", sample_rate=8000)
+    with pytest.raises(InputError, match="sample rate is 8000; MP3 to a pipe wanted 16000 or more"):
+        CodecSink(io.BytesIO(), spec, seekable=False)

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 from sonant.audio.formats import AudioSpec
+from sonant.errors import InputError
 from sonant.audio.mp3 import tagged_first_frame
 
 _SUBTYPES = {"int16": "PCM_16", "int24": "PCM_24", "vorbis": "VORBIS", "opus": "OPUS", "mp3": "MPEG_LAYER_III"}
@@ -15,6 +16,8 @@ _STRETCH_SAMPLES = 4096
 """Given to the encoder at once; libsndfile's Vorbis encoder keeps a whole write on its stack."""
 _PIPED_MP3_LEVEL = 0.63
 """libsndfile's scale: 64 kbit/s at 24 kHz, 128 at 48 kHz; at a rate much lower a frame has no room for a tag."""
+
+_PIPED_MP3_MIN_HZ = 16_000
 
 
 class CodecSink:
@@ -25,6 +28,11 @@ class CodecSink:
 
         self._empty = True
         mp3 = spec.format.name == "mp3"
+        if mp3 and not seekable and spec.sample_rate < _PIPED_MP3_MIN_HZ:
+            raise InputError(
+                f"sample rate is {spec.sample_rate}; MP3 to a pipe wanted {_PIPED_MP3_MIN_HZ} or more, since below it the "
+                "encoder's padding passes 150 ms; write a file, or use wav or opus"
+            )
         self._door = _Door(file, seekable=seekable, mp3=mp3)
         self._encoder = soundfile.SoundFile(
             self._door,
