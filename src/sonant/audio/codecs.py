@@ -8,8 +8,8 @@ from typing import BinaryIO
 import numpy as np
 
 from sonant.audio.formats import AudioSpec
-from sonant.errors import InputError
 from sonant.audio.mp3 import tagged_first_frame
+from sonant.errors import InputError
 
 _SUBTYPES = {"int16": "PCM_16", "int24": "PCM_24", "vorbis": "VORBIS", "opus": "OPUS", "mp3": "MPEG_LAYER_III"}
 _STRETCH_SAMPLES = 4096
@@ -30,8 +30,8 @@ class CodecSink:
         mp3 = spec.format.name == "mp3"
         if mp3 and not seekable and spec.sample_rate < _PIPED_MP3_MIN_HZ:
             raise InputError(
-                f"sample rate is {spec.sample_rate}; MP3 to a pipe wanted {_PIPED_MP3_MIN_HZ} or more, since below it the "
-                "encoder's padding passes 150 ms; write a file, or use wav or opus"
+                f"sample rate is {spec.sample_rate}; MP3 to a pipe wanted {_PIPED_MP3_MIN_HZ} or more, since below it "
+                "the encoder's padding passes 150 ms; write a file, or use wav or opus"
             )
         self._door = _Door(file, seekable=seekable, mp3=mp3)
         self._encoder = soundfile.SoundFile(
