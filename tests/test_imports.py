@@ -56,6 +56,7 @@ EXCEPTIONS = {
     ("types", "captions.render.render"): "Speech.to_srt() and its like, when they are called",
     ("types", "captions.cues.CueOptions"): "Speech.to_srt() and its like, when they are called",
     ("cli.main", "text.english"): "`sonant phonemize` shows the text front end alone",
+    ("cli.main", "text.foreign"): "`sonant phonemize` shows the text front end alone",
     ("cli.doctor", "*"): "a look at every part of the installation is its purpose",
     ("cli.inspection", "*"): "it shows Programs, plans and checkpoints to developers",
 }

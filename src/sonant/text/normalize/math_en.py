@@ -9,6 +9,7 @@ from sonant.text.normalize import numbers_en as numbers
 from sonant.text.normalize.written_en import Bodies, Written, say
 from sonant.text.spans import SAID, Token
 
+_PLAIN_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _POWER = re.compile(r"(\d+|[A-Za-z]\w{0,9})\^(?:([-−]?)(\d{1,4})|([a-zA-Z]))$")
 _BETWEEN = {"*": "times", "<": "less than", ">": "greater than", "<=": "less than or equal to",
             ">=": "greater than or equal to", "==": "equals", "!=": "not equal to", "/": "divided by",
@@ -44,8 +45,13 @@ def _minus_or_to(line: list[Written], i: int) -> list[Token] | None:
     """Minus in a formula, else "to" where the numbers rise, else a dash."""
     if any(word.core in _FORMULA for word in line):
         return say(line[i], "minus")
-    low, high = (float(re.sub(r"[^\d.]", "", word.core).strip(".") or 0) for word in (line[i - 1], line[i + 1]))
-    return say(line[i], "to") if low < high else None
+    return say(line[i], "to") if _size(line[i - 1].core) < _size(line[i + 1].core) else None
+
+
+def _size(core: str) -> float:
+    """The first number in a word, whatever stands around it; 0 without one."""
+    found = _PLAIN_NUMBER.search(core)
+    return float(found.group().replace(",", "")) if found else 0.0
 
 
 def power(line: list[Written], i: int) -> Bodies | None:
