@@ -46,10 +46,18 @@ double register_peak() {
   const int n = 10000;
   const double t = now();
   for (int k = 0; k < n; ++k) {
-    SONANT_ONE(s0)
-    SONANT_ONE(s1)
-    SONANT_ONE(s2) SONANT_ONE(s3) SONANT_ONE(s4) SONANT_ONE(s5) SONANT_ONE(s6) SONANT_ONE(s7) SONANT_ONE(s8)
-        SONANT_ONE(s9) SONANT_ONE(s10) SONANT_ONE(s11)
+    SONANT_ONE(s0);
+    SONANT_ONE(s1);
+    SONANT_ONE(s2);
+    SONANT_ONE(s3);
+    SONANT_ONE(s4);
+    SONANT_ONE(s5);
+    SONANT_ONE(s6);
+    SONANT_ONE(s7);
+    SONANT_ONE(s8);
+    SONANT_ONE(s9);
+    SONANT_ONE(s10);
+    SONANT_ONE(s11);
   }
   return 2.0 * n * 12 * kWidth / (now() - t) / 1e9;
 }
