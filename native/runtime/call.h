@@ -36,7 +36,8 @@ struct Tensor {
 
 // One node of a bound Plan. Attributes come in the order of the opset row (runtime/opset.gen.h names the indices): ints
 // as they are, floats as the bits of a double, enumerated strings as their index, a state as its index or -1, and
-// steps, dims or ints as an offset into `extra` (steps: see kernels/steps.h; lists: count, values...).
+// steps, dims or ints as an offset into `extra` (steps: n_steps, then op, n_args, (tag, value)... each; lists: count,
+// values...).
 struct Call {
   const Tensor* in = nullptr;
   const Tensor* out = nullptr;

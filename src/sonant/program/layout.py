@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sonant.program.dims import Dim, product
+from sonant.program.opset import DENSE_FUSED_AT
 from sonant.program.program import Node, Program, Value
 
 HINT = 256
@@ -166,8 +167,7 @@ def _donor(node: Node, out: Value, at: int, reads: _Reads) -> Value | None:
     if node.op == "pointwise":
         operands = node.inputs
     elif node.attrs.get("epilogue"):
-        from_ = {"linear": 3, "conv1d": 4, "conv_transpose1d": 4}[node.op] + node.attrs["n_pro"]
-        operands = node.inputs[from_:]
+        operands = node.inputs[DENSE_FUSED_AT[node.op] + node.attrs["n_pro"] :]
     else:
         return None
     used = [reads.root(v) for v in node.inputs if v is not None]

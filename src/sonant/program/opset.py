@@ -174,3 +174,6 @@ _op("loop(operands*)", shapes.loop,
     "stop), steps run (i32 [1])",
     body=Attr("program", required=True), n_carry=REQUIRED_INT, trips=Attr("dim", required=True),
     has_done=Attr("int", 0), effect=True)
+
+DENSE_FUSED_AT = {name: row.inputs.index("fused*") for name, row in OPS.items() if "fused*" in row.inputs}
+"""Where the operands of prologue and epilogue begin in each dense op."""

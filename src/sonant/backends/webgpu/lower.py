@@ -13,7 +13,7 @@ from sonant.backends.webgpu.unfuse import unfuse
 from sonant.errors import BackendError
 from sonant.program.dims import Dim, DimLike, product
 from sonant.program.layout import Layout, assign
-from sonant.program.passes.fuse import DENSE_FUSED_AT
+from sonant.program.opset import DENSE_FUSED_AT
 from sonant.program.program import Node, Program, Value
 from sonant.program.shapes import Shape
 

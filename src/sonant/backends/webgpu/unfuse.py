@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sonant.backends.webgpu.kernels import STORAGE_BUFFERS
-from sonant.program.passes.fuse import DENSE_FUSED_AT
+from sonant.program.opset import DENSE_FUSED_AT
 from sonant.program.passes.rebuild import rebuild
 from sonant.program.program import Node, Program, Value
 

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sonant.program.dims import Dim
+from sonant.program.opset import DENSE_FUSED_AT
 from sonant.program.passes.rebuild import is_effect, live_nodes, rebuild
 from sonant.program.program import Node, Program, Value
 from sonant.program.steps import Step, render
-
-DENSE_FUSED_AT = {"linear": 3, "conv1d": 4, "conv_transpose1d": 4}
-"""Where the fused operands of each dense op begin."""
 
 
 @dataclass(frozen=True)
