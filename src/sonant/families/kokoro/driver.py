@@ -18,7 +18,6 @@ from sonant.options import SPEED_RANGE, SpeakOptions
 from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
 
-SAMPLES_PER_FRAME = 600
 DEFAULT_VOICE = "af_heart"
 MAX_FRAMES_PER_ID = 200
 """5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sonant.families.kokoro.model import SAMPLE_RATE
 from sonant.text.english import Piece, PieceWord
 from sonant.types import PhonemeTiming, WordTiming
 
-SAMPLE_RATE, SAMPLES_PER_FRAME = 24_000, 600
+SAMPLES_PER_FRAME = 600
 FRAME_S = SAMPLES_PER_FRAME / SAMPLE_RATE
 LEAD_CONSONANT_S, LEAD_VOWEL_S = 0.070, 0.045
 VOWELS = frozenset("AIOQWYaæɑɐɒəɚɛɜeiɪɨoɔuʊʌøyɯɤᵊᵻ")
