@@ -68,7 +68,8 @@ def speed_of(delta: float, speed_map: SpeedMap = BUILT_IN) -> float:
     deltas, speeds = zip(*speed_map.points, strict=True)
     if not (math.isfinite(delta) and deltas[0] <= delta <= deltas[-1]):
         raise InputError(f"duration_delta is {delta!r}; the speeds of {deltas[0]:g} to {deltas[-1]:g} are known")
-    return math.exp(float(np.interp(delta, deltas, np.log(speeds))))
+    speed = math.exp(float(np.interp(delta, deltas, np.log(speeds))))
+    return min(max(speed, speed_map.slowest), speed_map.fastest)  # exp(log(x)) may end beside x, out of the range
 
 
 def fit(measured: Sequence[Point]) -> SpeedMap:
