@@ -102,7 +102,7 @@ class Gguf(Mapping[str, LazyTensor]):
         info = self._infos[name]
         if info.kind == _Q8_0:
             integers, scales = self.q8(name)
-            values: NDArray[np.float32] = integers * np.repeat(scales.astype(np.float32), _BLOCK, axis=-1)
+            values: NDArray[np.float32] = integers.astype(np.float32) * np.repeat(scales.astype(np.float32), _BLOCK, -1)
             return values
         dtype = _PLAIN[info.kind]
         return Tensor(array_at(self._buffer, self._data + info.offset, dtype, info.shape), dtype).f32()
