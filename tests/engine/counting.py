@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ RATE = 1000
 
 
 class CountingDriver:
-    """One piece per word, 100 samples each, whose value is the index of the piece.
+    """One piece per word, 100 samples each, whose value is the index of the piece, in stretches of `grain` samples.
 
     The word "slow" takes until it is cancelled (10 s at most), "bad" raises.
     """
@@ -35,7 +35,9 @@ class CountingDriver:
         licence="none",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, grain: int = 100) -> None:
+        self.grain = grain
+        self.closed: list[int] = []
         self.spoken: list[int] = []
         self.threads: set[str] = set()
         self.cancel: CancelFlag | None = None
@@ -53,16 +55,25 @@ class CountingDriver:
             at += len(word)
         return pieces
 
-    def speak_piece(self, piece: tuple[str, int], index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio:
+    def stream_piece(
+        self, piece: tuple[str, int], index: int, options: SpeakOptions, cancel: CancelFlag
+    ) -> Generator[PieceAudio, None, None]:
         word, at = piece
         self.spoken.append(index)
         self.threads.add(threading.current_thread().name)
         self.cancel = cancel
-        if word == "bad":
-            raise RuntimeError("the computation failed")
-        if word == "slow":
-            self._wait(cancel)
-        return PieceAudio(np.full(100, index, np.float32), (WordTiming(word, 0.01, 0.09, at, at + len(word)),))
+        try:
+            if word == "bad":
+                raise RuntimeError("the computation failed")
+            if word == "slow":
+                self._wait(cancel)
+            samples = np.full(100, index, np.float32)
+            timing = WordTiming(word, 0.01, 0.09, at, at + len(word))
+            for start in range(0, 100, self.grain):
+                end = start + self.grain
+                yield PieceAudio(samples[start:end], (timing,) if start < 90 <= end else ())
+        finally:
+            self.closed.append(index)
 
     def _wait(self, cancel: CancelFlag) -> None:
         self.is_slow.set()

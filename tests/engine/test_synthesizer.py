@@ -37,6 +37,28 @@ def test_closing_a_stream_stops_the_work(driver: CountingDriver) -> None:
     assert driver.cancel.is_set
 
 
+def test_a_piece_in_stretches_is_the_same_speech() -> None:
+    whole = Synthesizer("counting", CountingDriver()).speak("a b")
+    driver = CountingDriver(grain=30)
+    synth = Synthesizer("counting", driver)
+    chunks = list(synth.stream("a b"))
+    assert [len(c.samples) for c in chunks] == [30, 30, 30, 10] * 2
+    assert [c.start_s for c in chunks] == [0.0, 0.03, 0.06, 0.09, 0.1, 0.13, 0.16, 0.19]
+    assert [[w.text for w in c.words] for c in chunks] == [[], [], ["a"], [], [], [], ["b"], []]
+    speech = synth.speak("a b")
+    np.testing.assert_array_equal(speech.samples, whole.samples)
+    assert speech.words == whole.words
+
+
+def test_closing_a_stream_ends_the_piece_it_is_in() -> None:
+    driver = CountingDriver(grain=10)
+    stream = Synthesizer("counting", driver).stream("a b")
+    next(stream)
+    assert driver.closed == []
+    stream.close()
+    assert driver.closed == [0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -131,12 +132,12 @@ class Synthesizer:
         try:
             for index, piece in enumerate(pieces):
                 check(cancel)
-                audio = self._driver.speak_piece(piece, index, options, cancel)
-                start_s = delivered / self.sample_rate
-                delivered += len(audio.samples)
-                yield AudioChunk(
-                    audio.samples, self.sample_rate, start_s, tuple(w.shifted(start_s) for w in audio.words)
-                )
+                piece_s = delivered / self.sample_rate
+                with closing(self._driver.stream_piece(piece, index, options, cancel)) as stretches:
+                    for audio in stretches:
+                        words = tuple(w.shifted(piece_s) for w in audio.words)
+                        yield AudioChunk(audio.samples, self.sample_rate, delivered / self.sample_rate, words)
+                        delivered += len(audio.samples)
         finally:
             if owned:
                 cancel.set()

@@ -1,8 +1,11 @@
-"""What the engine asks of a family: a driver that turns a text into pieces and a piece into samples and word times."""
+"""What the engine asks of a family: a driver that turns a text into pieces and a piece into samples and word times.
+
+A piece is what a family reads at once; a stretch is what it hands out at once: the whole piece, or some frames of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +18,10 @@ from sonant.types import Capabilities, VoiceInfo, WordTiming
 
 @dataclass(frozen=True)
 class PieceAudio:
-    """The samples of one piece, and its words with times from the start of the piece."""
+    """A stretch of one piece, or all of it: float32 samples [S], and the words that end in them.
+
+    Word times are seconds from the start of the piece, whichever stretch they come with.
+    """
 
     samples: np.ndarray
     words: tuple[WordTiming, ...]
@@ -43,4 +49,13 @@ class Driver(Protocol):
         """Checks options and markup at once; may read the text piece by piece."""
         ...
 
-    def speak_piece(self, piece: Any, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio: ...
+    def stream_piece(
+        self, piece: Any, index: int, options: SpeakOptions, cancel: CancelFlag
+    ) -> Generator[PieceAudio, None, None]:
+        """The stretches of one piece in order; their samples joined are the piece, every word is in exactly one.
+
+        index: the place of the piece in its speech; noise and sampling are keyed by it and the seed. Nothing is
+        computed before a stretch is asked for; closing the generator ends the work. Raises Cancelled once `cancel` is
+        set.
+        """
+        ...

@@ -46,7 +46,10 @@ class FrameModel(Protocol[S]):
         ...
 
     def decode(self, streams: Sequence[S], n_frames: int, *, threads: int | None = None) -> list[np.ndarray]:
-        """The next `n_frames` pending frames of each as samples [n_frames * samples per frame], in one batch."""
+        """The next `n_frames` pending frames of each as samples [n_frames * samples per frame], in one batch.
+
+        They count as pending until it returns. A stream may be stepped in another thread meanwhile.
+        """
         ...
 
 

@@ -33,7 +33,7 @@ def spoken(text: str, **options: object):
     driver = FlatDriver()
     chosen = SpeakOptions(language="en-US", **options)
     pieces = driver.pieces(text, chosen)
-    audio = [driver.speak_piece(piece, i, chosen, CancelFlag()) for i, piece in enumerate(pieces)]
+    audio = [next(driver.stream_piece(piece, i, chosen, CancelFlag())) for i, piece in enumerate(pieces)]
     return driver, audio
 
 

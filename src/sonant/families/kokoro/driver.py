@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +69,10 @@ class KokoroDriver:
     def _voice(self, options: SpeakOptions) -> VoicePack:
         return self._catalog.get(options.voice or DEFAULT_VOICE)
 
-    def speak_piece(self, piece: Piece, index: int, options: SpeakOptions, cancel: CancelFlag) -> PieceAudio:
+    def stream_piece(
+        self, piece: Piece, index: int, options: SpeakOptions, cancel: CancelFlag
+    ) -> Generator[PieceAudio, None, None]:
+        """The piece as one stretch: Kokoro's networks look at all of it at once."""
         seed = np.array([[options.seed, index]], np.uint32).view(np.int32)
         low, high = SPEED_RANGE
         speed = min(max(options.speed * piece.speed, low), high)
@@ -78,7 +81,7 @@ class KokoroDriver:
         else:  # a text of pauses alone
             samples, frames = np.zeros(0, np.float32), np.zeros(0, np.int64)
         audio = PieceAudio(samples, word_timings(piece, frames, samples))
-        return with_pauses(audio, self.sample_rate, before_s=piece.pause_before_s, after_s=piece.pause_after_s)
+        yield with_pauses(audio, self.sample_rate, before_s=piece.pause_before_s, after_s=piece.pause_after_s)
 
     def speak_phonemes(
         self, phonemes: str, voice: VoicePack, speed: float, seed: np.ndarray, cancel: CancelFlag | None = None
