@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sonant.errors import ProgramError
 from sonant.layers.dense import layer_norm, linear
 from sonant.layers.scope import Scope
 from sonant.program import ops
@@ -53,16 +54,20 @@ class Cache:
 
 @dataclass(frozen=True)
 class Listening:
-    """Attention that is to be recorded: the (layer, head) pairs, and the key positions they look at, keys [B, N]."""
+    """Attention that is to be recorded: (layer, head) pairs in order, and the key positions they look at, [B, N]."""
 
     keys: Value
     heads: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        if list(self.heads) != sorted(self.heads):
+            raise ProgramError(f"heads to listen to must be in the order of their layers, got {self.heads}")
 
 
 def transformer(
     s: Scope, x: Value, shape: TransformerShape, cache: Cache, listening: Listening | None = None
 ) -> tuple[Value, Value | None]:
-    """[B, T, width] → [B, T, width], and of the heads that are listened to [B, T, heads, N] in their order.
+    """[B, T, width] → [B, T, width], and of the heads that are listened to [B, T, heads, N].
 
     States `{scope}.layers.{i}.k` and `.v` [capacity, kv_width]: a ring where there is a window, else linear.
     """

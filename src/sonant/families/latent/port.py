@@ -59,7 +59,7 @@ LM_NAMES = (
     ("flow_head.final_layer.proj.{p}", "flow_lm.flow_net.final_layer.linear.{p}"),
     ("flow_head.final_layer.adaln_proj.{p}", "flow_lm.flow_net.final_layer.adaLN_modulation.1.{p}"),
 )
-CODEC_NAMES = (
+_CODEC_NAMES = (
     *_LAYER_NAMES,
     ("latent_proj.weight", "mimi.quantizer.output_proj.weight"),
     ("decoder.upsample.conv.weight", "mimi.upsample.convtr.weight"),
@@ -121,6 +121,15 @@ def _layers(fields: Fields, *, window: int = 0, layer_scale: bool = False) -> Tr
         fields.size("head_dim", width // heads), fields.size("intermediate_size"),
         activation=ACTIVATIONS[fields.choice("hidden_act", tuple(ACTIVATIONS))], theta=theta(fields), window=window,
         layer_scale=layer_scale)
+
+
+def codec_names(shape: MimiShape) -> tuple[tuple[str, str], ...]:
+    """The rules for a codec's names; transposed convolutions are not called so in the port."""
+    step = 2 + shape.seanet.residual_layers
+    places = [2 + step * i for i in range(len(shape.seanet.ratios))]
+    transposed = tuple(
+        (f"mimi.decoder.model.{at}.conv.{{p}}", f"mimi.decoder.model.{at}.convtr.{{p}}") for at in places)
+    return _CODEC_NAMES + transposed
 
 
 def original_names(

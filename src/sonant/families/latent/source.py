@@ -21,6 +21,8 @@ from sonant.families.latent.fields import Fields
 from sonant.families.latent.stated import Stated
 from sonant.families.latent.weights import ORIGINAL_NAMES, UNUSED, Array, Specs, folded, folded_specs
 from sonant.layers.flow import FlowShape
+from sonant.layers.mimi import MimiShape
+from sonant.layers.transformer import TransformerShape
 
 WEIGHTS = "model.safetensors"
 Config = TypeVar("Config")
@@ -32,9 +34,9 @@ class Layout(Generic[Config]):
 
     format: str
     parse: Callable[[Stated, str], Config]
+    lm: Callable[[Config], TransformerShape]
     flow: Callable[[Config], FlowShape]
-    head_sizes: Callable[[Config], tuple[int, int]]
-    """Of the language model and of the codec."""
+    codec: Callable[[Config], MimiShape]
     specs: Callable[[Config, frozenset[str]], Specs]
     """The tensors that a checkpoint must have; given the names that it has, for those that it may have."""
 
@@ -63,7 +65,7 @@ class Layout(Generic[Config]):
         return config, dict(self._mapped(config, weights, stated)[1])
 
     def _mapped(self, config: Config, weights: Path, stated: Stated) -> tuple[Specs, Iterator[tuple[str, Array]]]:
-        tensors = _named(weights, stated, self.head_sizes(config))
+        tensors = _ported(weights, self.lm(config), self.codec(config)) if stated.is_port else _named(weights)
         specs, flow = self.specs(config, frozenset(tensors)), self.flow(config)
         unused = UNUSED + (port.UNUSED if stated.is_port else ())
         mapped = map_tensors(specs, tensors, str(weights), unused)
@@ -100,19 +102,22 @@ def folder_of(source: Path) -> tuple[Path, Stated]:
     return weights, Stated(model, Fields.of_json(codec).values if "model_type" in model else None)
 
 
-def _named(weights: Path, stated: Stated, head_sizes: tuple[int, int]) -> dict[str, LazyTensor]:
-    """The tensors of a source under the one spelling of their names."""
-    files = weight_files(weights, stated)
-    rules = (port.LM_NAMES, port.CODEC_NAMES) if stated.is_port else (ORIGINAL_NAMES,)
+def _named(weights: Path) -> dict[str, LazyTensor]:
+    """The tensors of an original checkpoint under the one spelling of their names."""
+    checkpoint = open_safetensors(weights)
+    out = {rename(name, ORIGINAL_NAMES): LazyTensor.of(checkpoint.tensor(name)) for name in checkpoint}
+    if len(out) != len(checkpoint):
+        raise CheckpointError(f"{weights}: two of its tensors have the same name in two spellings")
+    return out
+
+
+def _ported(weights: Path, lm: TransformerShape, codec: MimiShape) -> dict[str, LazyTensor]:
+    """Those of the port, as the original has them: of the model, and of the codec beside it."""
+    folder = weights.parent / port.CODEC_FOLDER / WEIGHTS
     out: dict[str, LazyTensor] = {}
-    for path, names, head_size in zip(files, rules, head_sizes, strict=False):
+    for path, rules, size in ((weights, port.LM_NAMES, lm.head_size),
+                              (folder, port.codec_names(codec), codec.transformer.head_size)):
         checkpoint = open_safetensors(path)
         found = {name: LazyTensor.of(checkpoint.tensor(name)) for name in checkpoint}
-        if stated.is_port:
-            renamed = port.original_names(found, names, head_size, str(path))
-        else:
-            renamed = {rename(name, names): tensor for name, tensor in found.items()}
-        if len(renamed) + 2 * sum(".q_proj." in n for n in found) != len(found) or renamed.keys() & out.keys():
-            raise CheckpointError(f"{path}: two of its tensors have the same name in two spellings")
-        out |= renamed
+        out |= port.original_names(found, rules, size, str(path))
     return out

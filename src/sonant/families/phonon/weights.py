@@ -29,7 +29,8 @@ def phonon_tensors(config: PhononConfig, names: frozenset[str] = frozenset()) ->
 LAYOUT = Layout(
     format="phonon-1",
     parse=parse,
+    lm=lambda config: config.lm,
     flow=lambda config: config.flow,
-    head_sizes=lambda config: (config.lm.head_size, config.codec.transformer.head_size),
+    codec=lambda config: config.codec,
     specs=phonon_tensors,
 )

@@ -39,7 +39,8 @@ def can_clone(names: frozenset[str]) -> bool:
 LAYOUT = Layout(
     format="pocket-1",
     parse=parse,
+    lm=lambda config: config.lm,
     flow=lambda config: config.flow,
-    head_sizes=lambda config: (config.lm.head_size, config.decoder.transformer.head_size),
+    codec=lambda config: config.decoder,
     specs=pocket_tensors,
 )
