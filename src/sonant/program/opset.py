@@ -150,8 +150,8 @@ _op("slice(x)", shapes.slice_, "x[start:stop] along axis", axis=REQUIRED_INT, st
     stop=Attr("dim", required=True))
 _op("reshape(x)", shapes.reshape, "same elements, new shape", shape=Attr("dims", required=True))
 _op("transpose(x)", shapes.transpose, "axes in the order perm", perm=Attr("ints", required=True))
-_op("pad(x)", shapes.pad, "along axis, mode zero | reflect (edge not repeated) | edge (repeated)", axis=REQUIRED_INT, left=Attr("int", 0),
-    right=Attr("int", 0), mode=Attr("str", "zero"))
+_op("pad(x)", shapes.pad, "along axis, mode zero | reflect (edge not repeated) | edge (repeated)",
+    axis=REQUIRED_INT, left=Attr("int", 0), right=Attr("int", 0), mode=Attr("str", "zero"))
 _op("gather(x, index)", shapes.gather, "y[b, t, :] = x[b, index[b, t], :]")
 _op("expand(x)", shapes.expand, "broadcast axes of size 1 to shape", shape=Attr("dims", required=True))
 _op("interpolate(x)", shapes.interpolate,

@@ -25,7 +25,8 @@ STATE_KINDS = ("kv", "ring", "context", "counter", "history", "carry")
 class StateSpec:
     """What one row of a slot keeps between steps.
 
-    kv, ring: [capacity, channels], position p of a ring at row p % capacity; context: last input rows [L, C]; counter: []; history and carry: any shape.
+    kv, ring: [capacity, channels], position p of a ring at row p % capacity; context: last input rows [L, C];
+    counter: []; history and carry: any shape.
     """
 
     name: str

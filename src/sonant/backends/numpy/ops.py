@@ -47,13 +47,14 @@ def _prologue(x: Array, fused: Sequence[Array], a: Attrs) -> Array:
 
 
 def round_to_int8(x: Array, groups: int) -> Array:
-    """Each block of 32 channels (of a group) as integers times its largest magnitude / 127."""
-    split = x.reshape(*x.shape[:-1], groups, -1)
+    """Each block of 32 channels (of a group) as integers times its largest magnitude / 127; zero below 2e-30, where the
+    inverse would leave the range of f32."""
+    split = x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
     blocks = [split[..., at:at + 32] for at in range(0, split.shape[-1], 32)]
     rounded = []
     for block in blocks:
         top = np.abs(block).max(-1, keepdims=True)
-        inverse = np.divide(127, top, out=np.zeros_like(top), where=top > 0)
+        inverse = np.divide(127, top, out=np.zeros_like(top), where=~(top <= 2e-30))
         rounded.append(np.rint(block * inverse) * (top / x.dtype.type(127)))
     return np.concatenate(rounded, axis=-1).reshape(x.shape)
 
@@ -287,7 +288,9 @@ def transpose(a: Attrs, x: Array) -> Result:
 def pad(a: Attrs, x: Array) -> Result:
     widths = [(0, 0)] * x.ndim
     widths[a["axis"]] = (a["left"], a["right"])
-    return (np.pad(x, widths, mode={"zero": "constant", "reflect": "reflect", "edge": "edge"}[a["mode"]]),)
+    if a["mode"] == "edge":
+        return (np.pad(x, widths, mode="edge"),)
+    return (np.pad(x, widths, mode="reflect") if a["mode"] == "reflect" else np.pad(x, widths),)
 
 
 @_op
