@@ -44,8 +44,8 @@ class PhononConfig:
     frame_rate_hz: float
     temperature: float
     eos_threshold: float
-    null_audio_empty: bool = True
-    null_text_empty: bool = True
+    null_audio_empty: bool = False
+    null_text_empty: bool = False
 
     def __post_init__(self) -> None:
         if self.codec.frame_samples * self.frame_rate_hz != self.sample_rate:
@@ -83,8 +83,8 @@ def _gradium(fields: Fields) -> PhononConfig:
         frame_rate_hz=mimi.number("frame_rate"),
         temperature=fields.number("temp"),
         eos_threshold=fields.number("eos_threshold"),
-        null_audio_empty=fields.flag("cfg_null_audio_empty", True),
-        null_text_empty=fields.flag("cfg_null_text_empty", True),
+        null_audio_empty=fields.flag("cfg_null_audio_empty", False),
+        null_text_empty=fields.flag("cfg_null_text_empty", False),
     )
 
 
