@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import process
 
 STARTED = float(os.environ.get("BENCH_STARTED", time.time()))
 ROOT = Path(__file__).parent.parent
@@ -106,11 +106,6 @@ ENGINES: dict[str, Callable[[Path, int], Speak]] = {
 }
 
 
-def peak_rss_mib() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / 2**20 if sys.platform == "darwin" else used / 2**10
-
-
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("engine", choices=ENGINES)
@@ -129,21 +124,16 @@ def main() -> None:
         samples = speak(text, sounds)
         seconds.append(time.perf_counter() - began)
         audio.append(samples / SAMPLE_RATE)
-    sys.stdout.write(
-        json.dumps(
-            {
-                "engine": given.engine,
-                "threads": given.threads,
-                "rtf": sum(seconds) / sum(audio),
-                "rtf_short": sum(seconds[:-1]) / sum(audio[:-1]),
-                "rtf_long": seconds[-1] / audio[-1],
-                "sentence_ms": seconds[0] * 1e3,
-                "cold_s": cold_s,
-                "rss_mib": peak_rss_mib(),
-                "audio_s": sum(audio),
-            }
-        )
-        + "\n"
+    process.report(
+        {
+            "rtf": sum(seconds) / sum(audio),
+            "rtf_short": sum(seconds[:-1]) / sum(audio[:-1]),
+            "rtf_long": seconds[-1] / audio[-1],
+            "sentence_ms": seconds[0] * 1e3,
+            "cold_s": cold_s,
+            "rss_mib": process.peak_rss_mib(),
+            "audio_s": sum(audio),
+        }
     )
 
 

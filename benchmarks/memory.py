@@ -13,6 +13,8 @@ import random
 import sys
 from pathlib import Path
 
+from process import resident_mib
+
 from sonant import load
 
 PROSE = Path(__file__).with_name("prose.jsonl")
@@ -26,11 +28,6 @@ def sentences(count: int) -> list[str]:
     lengths = [min(rng.randint(1, 20), rng.randint(1, 20)) for _ in range(count)]
     starts = [rng.randrange(len(words)) for _ in range(count)]
     return [" ".join(words[start : start + length]) for start, length in zip(starts, lengths, strict=True)]
-
-
-def resident_mib() -> float:
-    """Linux: the second field of statm, in pages of 4 KiB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 
 
 def main() -> None:

@@ -49,17 +49,26 @@ def run(*arguments: str, given: str | None = None) -> Result:
 class TestList:
     def test_nothing_here_says_how_to_get_it(self, root: Path) -> None:
         assert run("list").output == run().output
-        line = run("list").output
+        line = run("list").output.splitlines()[0]
         for part in ("kokoro-82m", "82 M", "en-US,en-GB", "Apache-2.0", "sonant models pull kokoro-82m (355 MB)"):
             assert part in line
         assert "pip install 'sonant[kokoro]'" in line
         assert not root.exists()
 
+    def test_models_without_an_extra(self, root: Path) -> None:
+        lines = {line.split()[0]: line for line in run("list").output.splitlines()}
+        assert list(lines) == list(CATALOG)
+        assert lines["phonon-31m-en"].endswith("Apache-2.0    sonant models pull phonon-31m-en")
+        assert lines["pocket-tts-2m-en-cloning"].endswith("sonant models pull pocket-tts-2m-en-cloning (gated)")
+
     def test_what_is_here(self, pulled: Path, converted: Path) -> None:
         assert "pulled 4 MB, converted 2 MB, 2 pulled voices" in run("list").output
 
     def test_json(self, pulled: Path, converted: Path) -> None:
-        (state,) = json.loads(run("list", "--json").output)
+        state, *others = json.loads(run("list", "--json").output)
+        assert not any(other["pulled"] or other["installed"] or other["converted"] for other in others)
+        assert state["repositories"] == [{"name": ENTRY.source, "revision": ENTRY.revision, "gated": False}]
+        assert [state["pinned"], others[0]["pinned"]] == [True, False]
         assert state["revision"] == ENTRY.revision
         assert state["languages"][:2] == ["en-US", "en-GB"]
         assert (state["installed"], state["pulled"], state["converted"]) == (False, True, True)
@@ -70,7 +79,7 @@ class TestList:
         part = tmp_path / "part.bin"
         part.write_bytes(b"x" * 3_000_000)
         monkeypatch.setattr(kokoro, "installed_parts", lambda: [part])
-        assert run("list").output.endswith("installed 3 MB\n")
+        assert run("list").output.splitlines()[0].endswith("installed 3 MB")
 
 
 class TestPath:
@@ -78,10 +87,11 @@ class TestPath:
         assert run("path").output == f"{root}\n"
         assert run("path", "kokoro-82m").output == f"{pulled}\n"
 
-    def test_not_here(self, root: Path) -> None:
-        result = run("path", "kokoro-82m")
+    @pytest.mark.parametrize("name", ["kokoro-82m", "phonon-31m-en", "pocket-tts-en"])
+    def test_not_here(self, root: Path, name: str) -> None:
+        result = run("path", name)
         assert result.exit_code == 3
-        assert "sonant models pull kokoro-82m" in result.stderr
+        assert f"sonant models pull {name}" in result.stderr
 
     @pytest.mark.parametrize("verb", ["path", "rm", "pull"])
     def test_unknown(self, root: Path, verb: str) -> None:

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from sonant.hub import catalog
+from sonant.hub import entry as entries
 
 fake = runpy.run_path(str(Path(__file__).with_name("fake_hub.py")))
 
@@ -39,18 +40,22 @@ def entry(tmp_path, monkeypatch):
     folder = tmp_path / "pins"
     folder.mkdir()
     (folder / "tiny.json").write_text(json.dumps({"files": pins}), "utf-8")
-    monkeypatch.setattr(catalog, "PINS", folder)
+    monkeypatch.setattr(entries, "PINS", folder)
     made = catalog.CatalogEntry(
         name="tiny",
         family="kokoro",
         languages=("en-US",),
         parameters=1_000_000,
         licence="Apache-2.0",
-        source=fake["REPOSITORY"],
+        sources=(
+            catalog.Source(
+                repository=fake["REPOSITORY"],
+                revision=fake["REVISION"],
+                weights=("config.json", "model.pth"),
+                voices=("voices", ".pt"),
+            ),
+        ),
         extra="tiny",
-        revision=fake["REVISION"],
-        weights=("config.json", "model.pth"),
-        voices=("voices", ".pt"),
         download_bytes=257_000,
     )
     monkeypatch.setitem(catalog.CATALOG, "tiny", made)
@@ -79,8 +84,8 @@ class Command:
     def __init__(self, entry, environment):
         self.environment = environment
         self.code = (
-            "import sys; from pathlib import Path; from sonant.hub import catalog; from sonant.hub.catalog import *; "
-            f"catalog.PINS = Path({str(catalog.PINS)!r}); catalog.CATALOG['tiny'] = {entry!r}; "
+            "from pathlib import Path; from sonant.hub import catalog, entry; from sonant.hub.catalog import *; "
+            f"entry.PINS = Path({str(entries.PINS)!r}); catalog.CATALOG[{entry.name!r}] = {entry!r}; "
             f"from huggingface_hub import constants; constants.DOWNLOAD_CHUNK_SIZE = {CHUNK_BYTES}; "
             "from sonant.cli.main import main; main()"
         )

@@ -34,6 +34,10 @@ class FakeHub:
     """Stored outside git: listed with a SHA-256, served by a redirect to another origin, as LFS files are."""
     repository: str = REPOSITORY
     revision: str = REVISION
+    others: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
+    """(repository, commit) → files of other repositories, all of them kept in git."""
+    branches: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(repository, branch) → the commit at its head."""
     listed: dict[str, bytes] = field(default_factory=dict)
     """Listed (size, digests) with this content instead of what is sent."""
     statuses: dict[str, tuple[int, dict[str, str]]] = field(default_factory=dict)
@@ -101,6 +105,8 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         self.hub.requests.append(Request(self.command, path, dict(self.headers)))
         prefix = f"/{self.hub.repository}/resolve/{self.hub.revision}/"
+        if self.kind == "hub" and self.other(path):
+            return
         if self.kind == "store":
             keys = {hashlib.sha256(name.encode()).hexdigest(): name for name in self.hub.files}
             self.file(keys[path.removeprefix("/store/")])
@@ -113,6 +119,22 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(404, {"X-Error-Code": code}, b"{}")
         else:
             self.reply(404, {}, b"")
+
+    def other(self, path: str) -> bool:
+        """Answers for another repository, if it is asked."""
+        for (repository, commit), files in self.hub.others.items():
+            heads = [b for (name, b), head in self.hub.branches.items() if (name, head) == (repository, commit)]
+            if path in [f"/api/models/{repository}/revision/{revision}" for revision in (commit, *heads)]:
+                siblings = [self.hub._sibling(name, raw) for name, raw in files.items()]
+                self.reply(200, {}, json.dumps({"id": repository, "sha": commit, "siblings": siblings}).encode())
+                return True
+            prefix = f"/{repository}/resolve/{commit}/"
+            if path.startswith(prefix) and (name := path.removeprefix(prefix)) in files:
+                status, headers = self.hub.statuses.get(f"{repository}/{name}", (200, {}))
+                mark = {"ETag": f'"{hashlib.sha256(files[name]).hexdigest()}"', "X-Repo-Commit": commit}
+                self.reply(status, {**mark, **headers}, files[name])
+                return True
+        return False
 
     def resolve(self, name: str) -> None:
         if name in self.hub.statuses:

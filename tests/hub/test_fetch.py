@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,19 +22,37 @@ WANTED = {"config.json", WEIGHTS, BELLA, MICHAEL}
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder but the kept listing."""
+    """Everything in a folder but what the cache keeps of its own."""
     found = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    found.pop(".listing.json", None)
-    return found
+    return {name: raw for name, raw in found.items() if not name.startswith((".listing", ".digests"))}
 
 
 class TestCatalogue:
     @pytest.mark.parametrize("entry", CATALOG.values(), ids=list(CATALOG))
-    def test_entries_are_pinned(self, entry):
-        assert len(entry.revision) == 40
+    def test_entries_are_pinned_or_say_why_not(self, entry):
+        assert all(source.is_fixed for source in entry.sources) or "commit" in entry.trust
         pins = entry.pins()
-        assert all(len(pins[path].sha256) == 64 for path in entry.weights)
+        assert pins or entry.trust
+        assert all(len(pins[path].sha256) == 64 for path in entry.weights if pins)
         assert all(len(pin.sha256) >= 8 and set(pin.sha256) <= set("0123456789abcdef") for pin in pins.values())
+
+    @pytest.mark.parametrize("entry", CATALOG.values(), ids=list(CATALOG))
+    def test_entries_make_sense(self, entry):
+        assert entry.weights
+        assert len({source.local(path) for source in entry.sources for path in source.weights}) == len(entry.weights)
+        assert len([s for s in entry.sources if s.voices or s.voice_index]) == 1
+        assert entry.open_twin is None or not any(s.gated for s in CATALOG[entry.open_twin].sources)
+        assert entry.open_twin != entry.name
+        languages = set(CATALOG[entry.open_twin].languages) if entry.open_twin else set()
+        assert languages <= set(entry.languages)
+
+    def test_another_commit_of_any_source_is_another_folder(self):
+        entry = CATALOG["pocket-tts-2m-en"]
+        folders = {entry.folder}
+        for n, source in enumerate(entry.sources):
+            moved = (*entry.sources[:n], replace(source, revision="f" * 40), *entry.sources[n + 1 :])
+            folders.add(replace(entry, sources=moved).folder)
+        assert len(folders) == 4
 
     def test_kokoro_has_its_54_voices(self):
         assert sum(path.startswith("voices/") for path in CATALOG["kokoro-82m"].pins()) == 54
@@ -145,13 +164,13 @@ class TestBrokenConnections:
         ("status", "headers", "says"),
         [
             (404, {"X-Error-Code": "EntryNotFound"}, r"not found at revision 0123456789ab"),
-            (401, {"X-Error-Code": "GatedRepo"}, r"is gated: accept its terms .* HF_TOKEN"),
-            (403, {"X-Error-Code": "GatedRepo"}, r"is gated: accept its terms .* HF_TOKEN"),
+            (401, {"X-Error-Code": "GatedRepo"}, r"is gated: accept its licence at .*/someone/tiny, then .* HF_TOKEN"),
+            (403, {"X-Error-Code": "GatedRepo"}, r"is gated: accept its licence at .*/someone/tiny, then .* HF_TOKEN"),
             (401, {"X-Error-Code": "RepoNotFound"}, r"no such repository, or it is private.*HF_TOKEN"),
             (
                 401,
                 {"X-Error-Message": "Invalid credentials in Authorization header"},
-                r"no access without the right token; set HF_TOKEN",
+                r"no access without the right token; run `hf auth login`, or set HF_TOKEN",
             ),
             (500, {}, r"500.*again goes on"),
         ],

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from sonant.cli.align_heads import align_heads
+from sonant.cli.calibrate import calibrate_speed
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.models import models
 from sonant.cli.reading import read_stdin
@@ -61,6 +63,8 @@ def voices(**model: Any) -> None:
 
 main.add_command(say)
 main.add_command(models)
+main.add_command(calibrate_speed)
+main.add_command(align_heads)
 
 
 @main.command()

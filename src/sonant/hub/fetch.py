@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import importlib
 import os
 import shutil
@@ -18,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from sonant.errors import CheckpointError, MissingExtra
+from sonant.errors import CheckpointError, MissingExtra, UnknownName
 from sonant.hub import listing as listings
-from sonant.hub.catalog import CatalogEntry, Pin
+from sonant.hub.digests import Digests
+from sonant.hub.entry import CatalogEntry, Source
 from sonant.hub.listing import Listing, RepositoryFile
 from sonant.hub.lock import locked
-from sonant.hub.store import LISTING, PARTIAL, discard, lock_path, pulled_folder
+from sonant.hub.store import PARTIAL, discard, listing_path, lock_path, pulled_folder
 
 _ROUNDS = 10
 """How often a download is taken up again after a break, as long as each round brought bytes."""
@@ -36,7 +36,7 @@ _BAD_ANSWERS = (ValueError, TypeError, KeyError, AttributeError)
 
 @dataclass(frozen=True)
 class Pulled:
-    """`folder` holds the files by their names in the repository; `fetched` are those that were not there before."""
+    """`folder` holds the files; `fetched` are those that were not there before."""
 
     folder: Path
     files: tuple[RepositoryFile, ...]
@@ -59,66 +59,106 @@ def pull(
     """
     folder = pulled_folder(entry, root)
     with locked(lock_path(entry, root)):
-        source = _Source(entry, folder, endpoint)
-        found = listings.read(folder / LISTING, entry.revision) or source.listing()
-        files = listings.wanted(entry, found, voices, weights=weights)
-        missing = [file for file in files if not _is_there(folder / file.path, file)]
-        for file in missing:
-            source.fetch(file)
-        if missing:
+        digests = Digests(entry, root)
+        repositories = [_Repository(entry, source, root, digests, endpoint) for source in entry.sources]
+        if voices and not any(r.has_voices for r in repositories):
+            raise UnknownName("voice", voices[0], ())
+        files = [(r, file) for r in repositories for file in r.voice_files(voices)]
+        # the weights come last, the main ones last of all: whoever waits for the big file has the rest already
+        files += [(r, file) for r in reversed(repositories) if weights for file in r.weight_files()]
+        for repository, file in files:
+            repository.bring(file)
+        fetched = tuple(file for r in repositories for file in r.fetched)
+        if fetched:
             discard(folder / PARTIAL)
-    return Pulled(folder, tuple(files), tuple(missing))
+    return Pulled(folder, tuple(file for _, file in files), fetched)
 
 
-def _is_there(path: Path, file: RepositoryFile) -> bool:
-    return path.is_file() and file.size_bytes in (None, path.stat().st_size)
+class _Repository:
+    """One source of a model, and the folder that its files go to."""
 
+    def __init__(
+        self, entry: CatalogEntry, source: Source, root: Path, digests: Digests, endpoint: str | None
+    ) -> None:
+        self.entry, self.source, self.digests, self.endpoint = entry, source, digests, endpoint
+        self.home = pulled_folder(entry, root)
+        self.listing_path = listing_path(entry, root, source)
+        self.fetched: list[RepositoryFile] = []
+        self._listing: Listing | None = None
 
-class _Source:
-    """A repository at its pinned commit, and the folder that its files go to."""
+    @property
+    def has_voices(self) -> bool:
+        return bool(self.source.voices or self.source.voice_index)
 
-    def __init__(self, entry: CatalogEntry, folder: Path, endpoint: str | None) -> None:
-        self.entry, self.folder, self.endpoint = entry, folder, endpoint
-        self.pins = entry.pins()
+    def weight_files(self) -> list[RepositoryFile]:
+        needed = self.source.weights or self.source.optional
+        return listings.weight_files(self.source, self.listing()) if needed else []
+
+    def voice_files(self, names: Sequence[str] | None) -> list[RepositoryFile]:
+        """The files of these voices, and the index that names them. Fetches the index."""
+        if not self.has_voices or (names is not None and not names):
+            return []
+        there = self.listing().named()
+        if self.source.voice_index is None:
+            paths = listings.chosen(listings.folder_voices(self.source, self.listing()), names)
+            return [there[path] for path in paths]
+        index = there.get(self.source.voice_index)
+        if index is None:
+            raise CheckpointError(f"{self.source.repository}: has no {self.source.voice_index}")
+        raw = self.bring(index).read_bytes()
+        # an index may be ahead of the files; a voice without its file is none
+        voices = [voice for voice in listings.indexed_voices(self.source, raw) if voice.path in there]
+        return [index, *(there[path] for path in listings.chosen(voices, names))]
 
     def listing(self) -> Listing:
-        """Ask for it, check it against the pins, keep it."""
-        hub, entry = _hub(), self.entry
-        with _explained(entry, "the list of files", *_BAD_ANSWERS):
+        """The kept one; else ask for it, check it, keep it."""
+        self._listing = self._listing or listings.read(self.listing_path, self.source) or self._asked()
+        return self._listing
+
+    def _asked(self) -> Listing:
+        hub, source = _hub(), self.source
+        with _explained(self, "the list of files", *_BAD_ANSWERS):
             info = hub.HfApi(endpoint=self.endpoint, library_name="sonant").model_info(
-                entry.source, revision=entry.revision, files_metadata=True
+                source.repository, revision=source.revision, files_metadata=True
             )
             files = [
                 RepositoryFile(s.rfilename, s.size, s.lfs.sha256 if s.lfs else None, s.blob_id)
                 for s in info.siblings or ()
             ]
-        if info.sha != entry.revision:
-            raise CheckpointError(f"{entry.source}: answered revision {info.sha}, wanted {entry.revision}")
-        found = listings.checked(files, entry.source)
-        for file in found:
-            _check_pin(entry, file, self.pins.get(file.path))
-        listings.save(self.folder / LISTING, entry.revision, found)
+        found = listings.checked(Listing(info.sha, tuple(files)), source)
+        for file in found.files:
+            self.digests.check_listed(source.local(file.path), file, source.repository)
+        listings.save(self.listing_path, source, found)
         return found
 
-    def fetch(self, file: RepositoryFile) -> None:
-        part, target = self.folder / PARTIAL / file.path, self.folder / file.path
-        with _explained(self.entry, file.path):
+    def bring(self, file: RepositoryFile) -> Path:
+        """The file at its place: as it lies there, or fetched and verified."""
+        place = self.source.local(file.path)
+        part, target = self.home / PARTIAL / place, self.home / place
+        if target.is_file() and file.size_bytes in (None, target.stat().st_size):
+            return target
+        with _explained(self, file.path):
             part.parent.mkdir(parents=True, exist_ok=True)
             if not self._copied(file, part):
                 self._download(file, part)
-            if problem := self._problem(file, part):
+            found, problem = self.digests.judge(place, file, part)
+            if problem:
                 part.unlink()
                 raise CheckpointError(
-                    f"{self.entry.source}: {file.path} {problem}; the file was deleted. Pull again; if it happens "
-                    "again, the server does not have what sonant's catalogue pins"
+                    f"{self.source.repository}: {file.path} {problem}; the file was deleted. Pull again; if it "
+                    "happens again, the server does not have what sonant's catalogue pins or what was first pulled"
                 )
+            self.digests.note(place, found)
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(part, target)
+        self.fetched.append(file)
+        return target
 
     def _copied(self, file: RepositoryFile, part: Path) -> bool:
         """From huggingface_hub's own cache, where another program has the same file of the same commit."""
-        cached = _hub().try_to_load_from_cache(self.entry.source, file.path, revision=self.entry.revision)
-        if not isinstance(cached, str) or self._problem(file, Path(cached)):
+        commit, place = self.listing().commit, self.source.local(file.path)
+        cached = _hub().try_to_load_from_cache(self.source.repository, file.path, revision=commit)
+        if not isinstance(cached, str) or self.digests.judge(place, file, Path(cached))[1]:
             return False
         shutil.copyfile(cached, part)
         return True
@@ -126,7 +166,8 @@ class _Source:
     def _download(self, file: RepositoryFile, part: Path) -> None:
         """Go on where `part` ends. huggingface_hub resumes within one call; across calls and processes we do."""
         hub, http_get = _hub(), _hub("huggingface_hub.file_download").http_get
-        url = hub.hf_hub_url(self.entry.source, file.path, revision=self.entry.revision, endpoint=self.endpoint)
+        commit = self.listing().commit
+        url = hub.hf_hub_url(self.source.repository, file.path, revision=commit, endpoint=self.endpoint)
         # unpacked by nobody on the way: ranges count the bytes of the file
         headers = hub.utils.build_hf_headers(library_name="sonant") | {"Accept-Encoding": "identity"}
         for round_ in range(_ROUNDS):
@@ -152,41 +193,6 @@ class _Source:
             else:
                 return
 
-    def _problem(self, file: RepositoryFile, path: Path) -> str | None:
-        """What is wrong with the content of `path`, None if it is the file that is wanted."""
-        size, pin = path.stat().st_size, self.pins.get(file.path)
-        sha256, git_sha1 = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-        with open(path, "rb") as content:
-            while block := content.read(1 << 20):
-                sha256.update(block)
-                if file.sha256 is None:
-                    git_sha1.update(block)
-        found = sha256.hexdigest()
-        for wanted in (pin.sha256 if pin else None, file.sha256):
-            if wanted is not None and not found.startswith(wanted):
-                return f"arrived with SHA-256 {found[:16]}…, wanted {wanted[:16]}…"
-        # the blob id of a file outside git is that of its pointer, not of its content
-        if file.sha256 is None and file.git_sha1 not in (None, git_sha1.hexdigest()):
-            return f"arrived with git id {git_sha1.hexdigest()[:16]}…, wanted {str(file.git_sha1)[:16]}…"
-        return None
-
-
-def _check_pin(entry: CatalogEntry, file: RepositoryFile, pin: Pin | None) -> None:
-    """Before the download: a server that announces another file need not send it."""
-    if pin is None:
-        return
-    if file.sha256 is not None and not file.sha256.startswith(pin.sha256):
-        raise CheckpointError(
-            f"{entry.source}: {file.path} is listed with SHA-256 {file.sha256[:16]}…, sonant's catalogue pins "
-            f"{pin.sha256[:16]}…; refused"
-        )
-    if None not in (pin.size_bytes, file.size_bytes) and pin.size_bytes != file.size_bytes:
-        raise CheckpointError(
-            f"{entry.source}: {file.path} is listed with {file.size_bytes} bytes, sonant's catalogue pins "
-            f"{pin.size_bytes}; refused"
-        )
-
-
 def _size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
@@ -204,32 +210,36 @@ def _transport_errors() -> tuple[type[BaseException], ...]:
 
 
 @contextlib.contextmanager
-def _explained(entry: CatalogEntry, what: str, *also: type[BaseException]) -> Iterator[None]:
+def _explained(repository: _Repository, what: str, *also: type[BaseException]) -> Iterator[None]:
     """Errors of huggingface_hub, the network and the disk (and `also`) as CheckpointErrors that say what to do."""
     _hub()
     expected: tuple[type[BaseException], ...] = (*_transport_errors(), *also)
     try:
         yield
     except expected as error:
-        raise CheckpointError(f"{entry.source}: {what}: {_reason(entry, error)}") from error
+        raise CheckpointError(f"{repository.source.repository}: {what}: {_reason(repository, error)}") from error
 
 
-def _reason(entry: CatalogEntry, error: BaseException) -> str:
-    errors = _hub("huggingface_hub.errors")
-    again = f"`sonant models pull {entry.name}` again goes on where it stopped"
-    token = "set HF_TOKEN to a token of yours, or run `hf auth login`"
+def _reason(repository: _Repository, error: BaseException) -> str:
+    errors, source = _hub("huggingface_hub.errors"), repository.source
+    again = f"`sonant models pull {repository.entry.name}` again goes on where it stopped"
+    token = "run `hf auth login`, or set HF_TOKEN to a token of yours"
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, errors.GatedRepoError) or (source.gated and status in (401, 403)):
+        page = f"{repository.endpoint or _hub().constants.ENDPOINT}/{source.repository}"
+        twin = repository.entry.open_twin
+        instead = f"; {twin} needs no account: `sonant models pull {twin}`" if twin else ""
+        return f"is gated: accept its licence at {page}, then {token}{instead}"
     reasons = (
         (errors.OfflineModeIsEnabled, "not here, and HF_HUB_OFFLINE forbids to fetch it; unset it for the pull"),
-        (errors.GatedRepoError, f"is gated: accept its terms on its page at the Hub, then {token}"),
-        (errors.RevisionNotFoundError, f"has no revision {entry.revision[:12]} (any more); a newer sonant may know"),
+        (errors.RevisionNotFoundError, f"has no revision {source.revision[:12]} (any more); a newer sonant may know"),
         (errors.RepositoryNotFoundError, f"there is no such repository, or it is private; if you have access, {token}"),
-        (errors.EntryNotFoundError, f"not found at revision {entry.revision[:12]}; a newer sonant may know"),
+        (errors.EntryNotFoundError, f"not found at revision {source.revision[:12]}; a newer sonant may know"),
     )
     for kind, reason in reasons:
         if isinstance(error, kind):
             return reason
     if isinstance(error, errors.HfHubHTTPError):
-        status = getattr(error.response, "status_code", None)
         return f"no access without the right token; {token}" if status == 401 else f"{_line(error)}; {again}"
     if isinstance(error, _BAD_ANSWERS):
         return f"the answer is none of a hub ({_line(error)}); is HF_ENDPOINT right, or a login page in the way?"

@@ -18,7 +18,7 @@ from pathlib import Path
 from sonant.checkpoint.cache import content_sha256, quick_key
 from sonant.checkpoint.safetensors import open_safetensors
 from sonant.errors import CheckpointError
-from sonant.hub.catalog import CatalogEntry
+from sonant.hub.entry import CatalogEntry
 from sonant.hub.lock import locked
 from sonant.hub.store import (
     PARTIAL,
@@ -27,6 +27,7 @@ from sonant.hub.store import (
     is_removed,
     lock_path,
     pulled_weights,
+    removable,
     size_bytes,
     stale_indexes,
 )
@@ -56,9 +57,11 @@ class Garbage:
     size_bytes: int
 
 
-def find_garbage(entry: CatalogEntry, root: Path, current: Current) -> list[Garbage]:
-    """Of one model; looks only."""
+def find_garbage(entry: CatalogEntry, root: Path, current: Current | None) -> list[Garbage]:
+    """Of one model; looks only. current: None where it cannot be told; then no converted file is judged."""
     found = [*_pulled(entry, root)]
+    if current is None:
+        return found
     for folder in converted_folders(entry, root):
         reason = _why_converted(folder, current)
         found += [_garbage(folder, reason)] if reason else [*_inside(folder, current)]
@@ -72,9 +75,9 @@ def find_leftovers(root: Path) -> list[Garbage]:
     return found + [_garbage(p, "abandoned") for place in places for p in _abandoned(place)]
 
 
-def collect(entry: CatalogEntry, root: Path, current: Current) -> tuple[list[Garbage], bool]:
+def collect(entry: CatalogEntry, root: Path, current: Current | None) -> tuple[list[Garbage], bool]:
     """Remove the garbage of one model: (what went, False if a pull is under way and nothing was touched)."""
-    if not root.is_dir():
+    if not removable(entry, root):
         return [], True
     with locked(lock_path(entry, root), wait=False) as held:
         if not held:
@@ -96,9 +99,9 @@ def _pulled(entry: CatalogEntry, root: Path) -> Iterator[Garbage]:
     for folder in sorted(home.iterdir()) if home.is_dir() else ():
         if is_removed(folder):
             yield from [_garbage(folder, "abandoned")] if _is_old(folder) else []
-        elif folder.name != entry.revision:
+        elif folder.name != entry.folder:
             if pulled_weights(entry, root):
-                yield _garbage(folder, f"revision {folder.name[:12]}, not the pinned {entry.revision[:12]}")
+                yield _garbage(folder, f"revision {folder.name[:25]}, not the pinned {entry.folder[:25]}")
         else:
             yield from (_garbage(path, "abandoned") for path in _abandoned(folder))
 

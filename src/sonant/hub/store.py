@@ -1,7 +1,8 @@
 """Where models lie in the cache, what is there, and taking it away.
 
-<root>/hub/<model>/<revision>/     pulled files, each verified before it got its name here
+<root>/hub/<model>/<commit>/       pulled files, each verified before it got its name here
                    .partial/       what is still on its way
+                   .digests.json   what arrived of files that nothing is pinned of
 <root>/<model>-<16 digits>/        a converted checkpoint (checkpoint/cache.py) with the backend's packed weights,
                    source-*.json   and the files it was converted from: gc looks whether they are still there
 <root>/by-stat/                    which source became which converted checkpoint
@@ -20,10 +21,11 @@ from pathlib import Path
 
 from sonant.checkpoint.cache import default_cache_root, quick_key, write_atomic
 from sonant.errors import CheckpointError
-from sonant.hub.catalog import CatalogEntry
+from sonant.hub.entry import CatalogEntry, Source
+from sonant.hub.listing import indexed_voices
 from sonant.hub.lock import locked
 
-LISTING, PARTIAL = ".listing.json", ".partial"
+PARTIAL, DIGESTS = ".partial", ".digests.json"
 _CONVERTED = re.compile(r"-[0-9a-f]{16}")
 _REMOVED = ".removed-"
 
@@ -36,7 +38,13 @@ def cache_root(environ: Mapping[str, str]) -> Path:
 
 def pulled_folder(entry: CatalogEntry, root: Path) -> Path:
     """Where this model's files are pulled to, there or not."""
-    return root / "hub" / entry.name / entry.revision
+    return root / "hub" / entry.name / entry.folder
+
+
+def listing_path(entry: CatalogEntry, root: Path, source: Source) -> Path:
+    """Where the listing of one of its repositories is kept."""
+    n = entry.sources.index(source)
+    return pulled_folder(entry, root) / (f".listing-{n}.json" if n else ".listing.json")
 
 
 def lock_path(entry: CatalogEntry, root: Path) -> Path:
@@ -52,14 +60,25 @@ def pulled_weights(entry: CatalogEntry, root: Path) -> Path | None:
 
 def pulled_voices(entry: CatalogEntry, root: Path) -> Path | None:
     """The folder of the pulled voices, None if there are none."""
-    folder = pulled_folder(entry, root) / entry.voices[0]
-    return folder if folder.is_dir() else None
+    for source in entry.sources:
+        if source.voices or source.voice_index:
+            folder = pulled_folder(entry, root) / source.local(source.voices[0] if source.voices else "")
+            return folder if folder.is_dir() else None
+    return None
 
 
 def pulled_voice_names(entry: CatalogEntry, root: Path) -> list[str]:
-    folder, ending = pulled_voices(entry, root), entry.voices[1]
-    files = folder.iterdir() if folder else ()
-    return sorted(path.name.removesuffix(ending) for path in files if path.name.endswith(ending))
+    folder = pulled_voices(entry, root)
+    if folder is None:
+        return []
+    for source in entry.sources:
+        if source.voices:
+            ending = source.voices[1]
+            return sorted(path.name.removesuffix(ending) for path in folder.iterdir() if path.name.endswith(ending))
+        if source.voice_index and (index := folder / source.voice_index).is_file():
+            voices = indexed_voices(source, index.read_bytes())
+            return sorted(voice.name for voice in voices if (folder / voice.path).is_file())
+    return []
 
 
 def converted_folders(entry: CatalogEntry, root: Path) -> list[Path]:

@@ -1,0 +1,1 @@
+"""What Phonon and Pocket TTS share beyond the layers: text front end, frame rules."""
