@@ -133,5 +133,6 @@ NB_MODULE(_native, m) {
       nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
       nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
       "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per op) "
-      "has the time of each op added; `threads` is how many of the pool's may compute, 0 for all. RuntimeError is what a kernel refuses, ValueError malformed code.");
+      "has the time of each op added; `threads` is how many of the pool's may compute, 0 for all. RuntimeError is what "
+      "a kernel refuses, ValueError malformed code.");
 }

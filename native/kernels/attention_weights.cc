@@ -44,8 +44,9 @@ void attention_weights(const Call& call, Context& context) {
   if (k == nullptr || k->rank != 3 || q.rank != 3 || keys.rank != 2 || heads < 1 || keys.dim[0] != q.dim[0] ||
       call.in[2].elements() != q.dim[0] || k->dim[2] * heads != q.dim[2] * kv_heads ||
       y.elements() != q.dim[0] * q.dim[1] * ids[0] * keys.dim[1]) {
-    refuse("attention_weights: q [B,T,C], keys [B,N], rows [B], a state [rows, capacity, C] and a result "
-           "[B,T,heads,N] wanted");
+    refuse(
+        "attention_weights: q [B,T,C], keys [B,N], rows [B], a state [rows, capacity, C] and a result "
+        "[B,T,heads,N] wanted");
   }
   for (int64_t i = 0; i < ids[0]; ++i) {
     if (ids[1 + i] < 0 || ids[1 + i] >= heads) refuse("attention_weights: a head that is not there");
@@ -60,15 +61,15 @@ void attention_weights(const Call& call, Context& context) {
   const auto scale = static_cast<float>(call.real(at::scale));
   context.for_each(q.dim[0] * q.dim[1], std::max<int64_t>(1, (1 << 15) / (1 + ids[0] * n * size)),
                    [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t b = i / q.dim[1];
-      for (int64_t h = 0; h < ids[0]; ++h) {
-        const int64_t head = ids[1 + h], of_k = head / (heads / kv_heads) * size;
-        weigh(q.f32() + i * q.dim[2] + head * size, k->f32() + rows[b] * capacity * channels + of_k, channels,
-              keys.i32() + b * n, n, size, scale, y.f32() + (i * ids[0] + h) * n);
-      }
-    }
-  });
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t b = i / q.dim[1];
+                       for (int64_t h = 0; h < ids[0]; ++h) {
+                         const int64_t head = ids[1 + h], of_k = head / (heads / kv_heads) * size;
+                         weigh(q.f32() + i * q.dim[2] + head * size, k->f32() + rows[b] * capacity * channels + of_k,
+                               channels, keys.i32() + b * n, n, size, scale, y.f32() + (i * ids[0] + h) * n);
+                       }
+                     }
+                   });
 }
 
 }  // namespace sonant::SONANT_ISA

@@ -242,7 +242,8 @@ void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, 
 void Tile::multiply_integers(const Pass& pass, const float* base, int rows, int panels, float* tile) const {
   const Product& m = pass.product;
   const Int8Row form(d_.groups, l_.group_channels);
-  const int64_t from = pass.channel / kQ8Block * 4 - pass.channel;  // scales and sums take 4 bytes where a block takes 32
+  const int64_t from =
+      pass.channel / kQ8Block * 4 - pass.channel;  // scales and sums take 4 bytes where a block takes 32
   Int8Product p;
   p.input = reinterpret_cast<const char*>(base) + pass.taps + pass.channel;
   p.scales = form.scales() + from;

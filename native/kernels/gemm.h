@@ -38,7 +38,7 @@ struct Product {
 
 // The same with rows in integers (dense_round.h) and q8 weights. All steps are in bytes.
 struct Int8Product {
-  const char* input = nullptr;  // integers of row 0 and tap 0
+  const char* input = nullptr;   // integers of row 0 and tap 0
   int64_t scales = 0, sums = 0;  // from there to the scales and the sums of the same blocks
   int64_t step = 0, tap_step = 0;
   const char* weight = nullptr;

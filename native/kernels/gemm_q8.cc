@@ -21,8 +21,9 @@ inline Vec scales_of(const char* block, int64_t panel_step, int column, int j) {
   return load_f16(scale);
 }
 
-// --- floats -----------------------------------------------------------------------------------------------------------
-// Byte k of every lane as a float, times 2^24.
+// --- floats
+// ----------------------------------------------------------------------------------------------------------- Byte k of
+// every lane as a float, times 2^24.
 template <int k>
 inline Vec byte_of(IVec w) {
   const IVec top = k == 0 ? w << 24 : (k == 3 ? w : w << (24 - 8 * k)) & iset1(static_cast<int32_t>(0xFF000000u));
@@ -75,8 +76,9 @@ void float_columns(const Product& p, int column, float* tile) {
   }
 }
 
-// --- integers ---------------------------------------------------------------------------------------------------------
-// R rows by V vectors of outputs. The sums over blocks are in registers where there are few, else in the tile.
+// --- integers
+// --------------------------------------------------------------------------------------------------------- R rows by V
+// vectors of outputs. The sums over blocks are in registers where there are few, else in the tile.
 template <bool kFast, int R, int V>
 void int8_columns(const Int8Product& p, int column, float* tile) {
   constexpr bool kInRegisters = R * V <= 4;
@@ -106,7 +108,8 @@ void int8_columns(const Int8Product& p, int column, float* tile) {
       for (int n = 0; n < kFours; ++n) {
         IVec w[V];
 #pragma GCC unroll 8
-        for (int j = 0; j < V; ++j) w[j] = ready<kFast>(load_bytes(place(block + n * 4 * kPanel, p.panel_step, column, j)));
+        for (int j = 0; j < V; ++j)
+          w[j] = ready<kFast>(load_bytes(place(block + n * 4 * kPanel, p.panel_step, column, j)));
 #pragma GCC unroll 12
         for (int i = 0; i < R; ++i) {
           const DotRow<kFast> four(reinterpret_cast<const int8_t*>(x + i * p.step + kQ8Block * b + 4 * n));
@@ -140,8 +143,9 @@ void int8_columns(const Int8Product& p, int column, float* tile) {
   }
 }
 
-// --- which kernel -----------------------------------------------------------------------------------------------------
-// Vectors of outputs that meet R rows at once: one row takes the whole panel, so that its weights stream in order.
+// --- which kernel
+// ----------------------------------------------------------------------------------------------------- Vectors of
+// outputs that meet R rows at once: one row takes the whole panel, so that its weights stream in order.
 constexpr int float_vectors(int rows) {
 #if SONANT_ISA_ID >= SONANT_ID_avx512
   return rows > 0 ? 2 : 0;
@@ -214,10 +218,10 @@ void int8_any(const Int8Product& p, int rows, int panels, float* tile) {
 
 bool machine_has_fast_dot() {
   const CpuFeatures& cpu = cpu_features();
-  return SONANT_ISA_ID >= SONANT_ID_avx512   ? cpu.avx512_vnni
-         : SONANT_ISA_ID == SONANT_ID_avx2   ? cpu.avx_vnni
-         : SONANT_ISA_ID == SONANT_ID_neon   ? cpu.neon_dot
-                                             : false;
+  return SONANT_ISA_ID >= SONANT_ID_avx512 ? cpu.avx512_vnni
+         : SONANT_ISA_ID == SONANT_ID_avx2 ? cpu.avx_vnni
+         : SONANT_ISA_ID == SONANT_ID_neon ? cpu.neon_dot
+                                           : false;
 }
 
 }  // namespace

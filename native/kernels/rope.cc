@@ -60,8 +60,7 @@ void rope(const Call& call, Context& context) {
     refuse("rope: x [B,T,heads*size] and a table [B,T,size] wanted");
   }
   const int64_t size = x.dim[2] / heads, rows = x.dim[0] * x.dim[1];
-  const bool interleaved =
-      call.integer(attr::rope::layout) == static_cast<int64_t>(RopeLayout::interleaved);
+  const bool interleaved = call.integer(attr::rope::layout) == static_cast<int64_t>(RopeLayout::interleaved);
   context.for_each(rows, std::max<int64_t>(1, kPiece / x.dim[2]), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       for (int64_t h = 0; h < heads; ++h) {

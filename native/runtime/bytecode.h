@@ -10,8 +10,8 @@
 // its count and values; a step list is the number of steps, then per step the opcode of a pointwise op, the number of
 // arguments, and pairs (0, register) or (1, bits of a double). Empty steps are -1.
 //
-// The table of states, beside the code: for each, in the order of Plan.states, the words of a tensor whose offset is its
-// address and whose space is 0, or 1 for a ring (position p of a row lies at p % capacity).
+// The table of states, beside the code: for each, in the order of Plan.states, the words of a tensor whose offset is
+// its address and whose space is 0, or 1 for a ring (position p of a row lies at p % capacity).
 //
 // loop: inputs = [initial carries..., carry inputs of the body..., carry outputs of the body..., (done), values of the
 // body to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs =

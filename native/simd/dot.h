@@ -2,7 +2,8 @@
 // chooses the instruction made for it, where the machine has one (has_fast_dot).
 //
 //   DotRow<kFast> x(p)            four bytes of a row of x, each in -127..127, made ready to meet weights
-//   sum = x.add_products(sum, w)  sum[i] += x[0] w[4i] + x[1] w[4i+1] + x[2] w[4i+2] + x[3] w[4i+3]; w int8, 4 kWidth of
+//   sum = x.add_products(sum, w)  sum[i] += x[0] w[4i] + x[1] w[4i+1] + x[2] w[4i+2] + x[3] w[4i+3]; w int8, 4 kWidth
+//   of
 //                                 them in an IVec
 //   first_sum<kFast>(t)           what a sum must start from, t the sum of all the bytes of x that it will meet
 //   ready<kFast>(w)               w as add_products wants it
@@ -109,9 +110,7 @@ struct DotRow<true> {
   int8x16_t x;
   explicit DotRow(const int8_t* p) : x(vreinterpretq_s8_s32(vdupq_n_s32(four_bytes(p)))) {}
   IVec add_products(IVec sum, IVec w) const {
-    asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
-        : "+w"(sum.v)
-        : "w"(vreinterpretq_s8_s32(w.v)), "w"(x));
+    asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum.v) : "w"(vreinterpretq_s8_s32(w.v)), "w"(x));
     return sum;
   }
 };

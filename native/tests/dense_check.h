@@ -79,6 +79,12 @@ inline void round_blocks(Floats& v, int64_t channels, bool half_scale) {
     }
 }
 
+// Weights [..., channels] as their dtype holds them.
+inline void round_weights(Floats& w, int64_t channels, DType dtype) {
+  if (dtype == DType::q8) return round_blocks(w, channels, true);
+  for (float& v : w) v = rounded(v, dtype);
+}
+
 inline double real_of(int64_t bits) {
   double v;
   std::memcpy(&v, &bits, 8);

@@ -38,8 +38,8 @@ std::vector<double> expected(const Lstm& s, const Floats& x, const Floats& wi, c
 void check_lstm(const Lstm& s) {
   Floats x = random(s.b * s.t * s.c), wi = random(s.d * 4 * s.h * s.c, 0.3f), wh = random(s.d * 4 * s.h * s.h, 0.3f);
   Floats bias = random(s.d * 4 * s.h);
-  for (float& v : wi) v = rounded(v, s.dtype);
-  for (float& v : wh) v = rounded(v, s.dtype);
+  round_weights(wi, s.c, s.dtype);
+  round_weights(wh, s.h, s.dtype);
   const auto run = [&](Floats in, int64_t b, int threads) {
     Node node;
     Floats y(static_cast<size_t>(b * s.t * s.d * s.h), NAN);
@@ -178,7 +178,7 @@ void check_attention(const Att& s) {
 }  // namespace
 
 int main() {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8})
     for (const Lstm& s : {Lstm{1, 1, 3, 5, 1, dtype}, Lstm{1, 9, 20, 32, 2, dtype}, Lstm{3, 17, 31, 40, 2, dtype},
                           Lstm{14, 5, 8, 16, 2, dtype}})
       check_lstm(s);

@@ -41,8 +41,7 @@ struct Data {
         w(random(s.n * s.k * s.c / s.groups)),
         bias(random(s.n)),
         state(random((s.b + 1) * (s.context > 0 ? s.context : 0) * s.c)) {
-    if (s.dtype == DType::q8) round_blocks(w, s.c / s.groups, true);
-    else for (float& v : w) v = rounded(v, s.dtype);
+    round_weights(w, s.c / s.groups, s.dtype);
     for (const Dims& d : s.pro_dims) pro.push_back(random(product(d)));
     for (const Dims& d : s.epi_dims) epi.push_back(random(product(d)));
     round_input(s, state);
@@ -283,8 +282,7 @@ void rows_alone(DType dtype, Precision precision) {
   for (int64_t c : {33, 512, 1090, 2501}) {
     const int64_t t = 130, n = 70;
     Floats x = random(t * c), w = random(n * c), bias = random(n);
-    if (dtype == DType::q8) round_blocks(w, c, true);
-    else for (float& v : w) v = rounded(v, dtype);
+    round_weights(w, c, dtype);
     const Floats all = run_linear(x, w, bias, t, n, c, dtype, 2, precision);
     Floats read = x;
     if (precision == Precision::int8) round_blocks(read, c, false);

@@ -27,10 +27,13 @@ void check(bool good, const char* what) {
 void cover(Pool& pool, int64_t n, int64_t grain) {
   std::vector<int> seen(static_cast<size_t>(n));
   std::atomic<bool> cut_well{true};
-  pool.parallel(n, grain, [&](int64_t begin, int64_t end) {
-    if (begin % grain != 0 || end - begin > grain) cut_well = false;
-    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-  }, pool.n_threads());
+  pool.parallel(
+      n, grain,
+      [&](int64_t begin, int64_t end) {
+        if (begin % grain != 0 || end - begin > grain) cut_well = false;
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      },
+      pool.n_threads());
   bool once = true;
   for (const int s : seen) once &= s == 1;
   check(once, "an element was left out or done twice");
@@ -40,9 +43,12 @@ void cover(Pool& pool, int64_t n, int64_t grain) {
 void fail(Pool& pool) {
   bool caught = false;
   try {
-    pool.parallel(1000, 1, [](int64_t begin, int64_t) {
-      if (begin == 500) throw std::runtime_error("wanted");
-    }, pool.n_threads());
+    pool.parallel(
+        1000, 1,
+        [](int64_t begin, int64_t) {
+          if (begin == 500) throw std::runtime_error("wanted");
+        },
+        pool.n_threads());
   } catch (const std::runtime_error& e) {
     caught = std::strcmp(e.what(), "wanted") == 0;
   }
@@ -51,9 +57,10 @@ void fail(Pool& pool) {
 
 void nested(Pool& pool) {
   std::atomic<int64_t> total{0};
-  pool.parallel(8, 1, [&](int64_t, int64_t) {
-    pool.parallel(100, 7, [&](int64_t begin, int64_t end) { total += end - begin; }, 2);
-  }, pool.n_threads());
+  pool.parallel(
+      8, 1,
+      [&](int64_t, int64_t) { pool.parallel(100, 7, [&](int64_t begin, int64_t end) { total += end - begin; }, 2); },
+      pool.n_threads());
   check(total == 800, "work within work was lost");
 }
 
@@ -62,14 +69,17 @@ void limited(Pool& pool, int threads) {
   std::atomic<int> now{0}, most{0};
   std::atomic<bool> elsewhere{false};
   const auto caller = std::this_thread::get_id();
-  pool.parallel(40, 1, [&](int64_t, int64_t) {
-    const int here = ++now;
-    for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
-    }
-    if (std::this_thread::get_id() != caller) elsewhere = true;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    --now;
-  }, threads);
+  pool.parallel(
+      40, 1,
+      [&](int64_t, int64_t) {
+        const int here = ++now;
+        for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
+        }
+        if (std::this_thread::get_id() != caller) elsewhere = true;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        --now;
+      },
+      threads);
   check(most <= threads, "more threads than a run may have");
   check(threads > 1 || !elsewhere, "a run of one thread went elsewhere");
 }
