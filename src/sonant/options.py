@@ -16,6 +16,10 @@ SEED_RANGE = (0, 2**32 - 1)
 MARKUP_MODES = ("auto", "strict", "off")
 TEXT_FORMATS = ("plain", "markdown")
 LONGEST_PAUSE_S = 60.0
+COMMITS = ("auto", "sentence", "manual")
+ON_CONFLICT = ("keep", "raise", "respeak")
+DEFAULT_IDLE_MS = 500.0
+SHORTEST_IDLE_MS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +86,42 @@ def check_reading(markup: str, text_format: str, *pauses_s: float) -> None:
     for value in pauses_s:
         if not (isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= LONGEST_PAUSE_S):
             raise InputError(f"a pause of {value!r}; wanted seconds from 0 to {LONGEST_PAUSE_S:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """How a session takes its text (docs/sessions.md).
+
+    commit: when text goes to the model: auto, sentence or manual. idle_ms: auto only, 500 by default; after so long
+    without new text what seems to be finished is spoken, never with math.inf. on_conflict: what becomes of an edit of
+    text that has been spoken: keep (left out, with a note), raise (InputError) or respeak. ahead: how many chunks are
+    computed before they are taken.
+    """
+
+    commit: str = "auto"
+    idle_ms: float | None = None
+    on_conflict: str = "keep"
+    ahead: int = 2
+
+    def __post_init__(self) -> None:
+        if self.commit not in COMMITS:
+            raise UnknownName("commit", str(self.commit), COMMITS)
+        if self.on_conflict not in ON_CONFLICT:
+            raise UnknownName("on_conflict", str(self.on_conflict), ON_CONFLICT)
+        if type(self.ahead) is not int or not 1 <= self.ahead <= 1000:
+            raise InputError(f"ahead is {self.ahead!r}; wanted a whole number of chunks from 1 to 1000")
+        if self.idle_ms is None:
+            return
+        if self.commit != "auto":
+            raise InputError(f"idle_ms goes with commit='auto'; with {self.commit!r} waiting speaks nothing")
+        if not (isinstance(self.idle_ms, (int, float)) and self.idle_ms >= SHORTEST_IDLE_MS):
+            raise InputError(
+                f"idle_ms is {self.idle_ms!r}; wanted milliseconds from {SHORTEST_IDLE_MS:g}, or math.inf for never"
+            )
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds, infinite where waiting speaks nothing."""
+        if self.commit != "auto":
+            return math.inf
+        return (DEFAULT_IDLE_MS if self.idle_ms is None else self.idle_ms) / 1000
