@@ -14,7 +14,7 @@ from sonant.errors import CheckpointError
 from sonant.families.family import Driver
 from sonant.hub.catalog import CatalogEntry, find
 from sonant.hub.store import pulled_voices, pulled_weights, remember_sources
-from sonant.options import PRECISIONS, LoadOptions
+from sonant.options import LoadOptions
 
 if TYPE_CHECKING:
     from sonant.hub.gc import Current
@@ -37,8 +37,8 @@ def load(
     """Bring up a model.
 
     model: a name of the catalogue. device: cpu, or numpy for the slow reference. threads: None for one per core.
-    precision: f32, f16 or bf16. weights: a checkpoint file or folder, by default what was pulled
-    (`sonant models pull`), else the installed packages of the extra.
+    precision: f32, f16, bf16 or, for Phonon and Pocket TTS, q8 (8-bit weights and products). weights: a checkpoint file
+    or folder, by default what was pulled (`sonant models pull`), else the installed packages of the extra.
     voices: a folder of further voices. isa: force an instruction set. cache: where converted files are kept.
     Raises UnknownName (model, device, precision, isa), CheckpointError (weights missing or damaged).
     """
@@ -83,7 +83,21 @@ def _load_kokoro(
     return KokoroDriver(config, tensors, backend, voices=catalog, precision=options.precision, cache=path.parent)
 
 
-_FAMILIES: dict[str, Callable[..., Driver]] = {"kokoro": _load_kokoro}
+def _load_latent(
+    entry: CatalogEntry, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None, cache: Path
+) -> Driver:
+    from sonant.engine import load_latent
+
+    found = weights or find_weights(entry, cache)
+    assert isinstance(found, Path)  # only Kokoro's weights come in parts
+    load = {"phonon": load_latent.load_phonon, "pocket": load_latent.load_pocket}[entry.family]
+    folders = load_latent.voice_folders(entry, weights, voices, cache)
+    return load(entry, backend, options, found, folders, cache)
+
+
+_FAMILIES: dict[str, Callable[..., Driver]] = {
+    "kokoro": _load_kokoro, "phonon": _load_latent, "pocket": _load_latent,
+}
 
 
 def find_weights(entry: CatalogEntry, root: Path) -> Path | list[Path]:
@@ -125,7 +139,7 @@ def current_files(entry: CatalogEntry) -> Current | None:
 
 def _kokoro_packs(converted: Path) -> frozenset[str] | None:
     """The names of the packed weights that any precision of the native backend keeps beside a converted file."""
-    from sonant.families.kokoro.driver import KokoroDriver
+    from sonant.families.kokoro.driver import PRECISIONS, KokoroDriver
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import load_safetensors
 

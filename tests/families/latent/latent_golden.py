@@ -7,8 +7,11 @@ sonant and compare. An array is kept as its shape, its largest magnitude and its
 
 from __future__ import annotations
 
+import json
+import string
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -70,3 +73,19 @@ def error(name: str, array: np.ndarray, golden: Mapping[str, np.ndarray]) -> flo
     assert tuple(golden[f"{name}.shape"]) == array.shape, (name, array.shape, golden[f"{name}.shape"])
     found = array.ravel()[positions(name, array.size)]
     return float(np.abs(found - golden[f"{name}.values"]).max() / golden[f"{name}.peak"])
+
+
+def write_tokenizer(folder: Path, n_pieces: int) -> None:
+    """tokenizer.json of a Unigram model of bytes, letters with and without the mark of a word, and made-up pieces."""
+    pieces = ["<unk>", "<s>", "</s>", "<pad>", *(f"<0x{i:02X}>" for i in range(256)), "▁"]
+    for c in string.ascii_letters + string.digits + ".,!?'-:;()":
+        pieces += [c, f"▁{c}"]
+    pieces += [f"▁zz{i}" for i in range(n_pieces - len(pieces))]
+    scores = [0.0 if i < 4 else -30.0 if p.startswith("<0x") else 2.0 * len(p.replace("▁", "")) - 12.0
+              for i, p in enumerate(pieces)]
+    space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    model = {"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": list(zip(pieces, scores, strict=True))}
+    made = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "pre_tokenizer": None,
+            "normalizer": {"type": "Sequence", "normalizers": [space, {"type": "Prepend", "prepend": "▁"}]},
+            "post_processor": None, "decoder": None, "model": model}
+    (folder / "tokenizer.json").write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")

@@ -61,7 +61,7 @@ class Layout(Generic[Config]):
 
     def read(self, weights: Path, stated: Stated) -> tuple[Config, dict[str, Array]]:
         """The same from the source itself, in memory."""
-        config = self.parse(stated, str(weights))
+        config = self.parse(stated, f"the configuration of {weights}")
         return config, dict(self._mapped(config, weights, stated)[1])
 
     def _mapped(self, config: Config, weights: Path, stated: Stated) -> tuple[Specs, Iterator[tuple[str, Array]]]:
@@ -72,7 +72,7 @@ class Layout(Generic[Config]):
         return folded_specs(specs, flow), folded(mapped, flow)
 
     def _write(self, weights: Path, stated: Stated, target: Path) -> None:
-        config = self.parse(stated, str(weights))
+        config = self.parse(stated, f"the configuration of {weights}")
         specs, tensors = self._mapped(config, weights, stated)
         metadata = {"sonant_format": self.format, "config": stated.to_json()}
         with SafetensorsWriter(target, {n: ("f32", s.shape) for n, s in specs.items()}, metadata) as writer:

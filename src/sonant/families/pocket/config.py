@@ -14,6 +14,7 @@ from typing import Any
 from sonant.errors import CheckpointError, UnknownName
 from sonant.families.latent import port
 from sonant.families.latent.fields import Fields
+from sonant.families.latent.prepare import PocketRules
 from sonant.families.latent.stated import Stated
 from sonant.layers.flow import TIMES, FlowShape
 from sonant.layers.mimi import MimiShape
@@ -26,21 +27,10 @@ LEAST_EULER_STEPS = 16
 
 
 @dataclass(frozen=True)
-class TextPreparation:
-    """What a model's text must look like. frames_after_eos: None for a guess from the words."""
-
-    replaced: tuple[tuple[str, str], ...]
-    semicolons_to_commas: bool
-    pad_short: bool
-    terminal_punctuation: bool
-    capital_first: bool
-    frames_after_eos: int | None
-
-
-@dataclass(frozen=True)
 class PocketConfig:
     """Sizes, and the defaults of sampling. text_rank: width of the factored text table, None where it is whole.
-    bos_row: the row of the text table that stands before a voice, where it is not a tensor of its own."""
+    bos_row: the row of the text table that stands before a voice, where it is not a tensor of its own.
+    frames_after_eos: how many frames follow the one that ends the speech, None to go by the length of the text."""
 
     lm: TransformerShape
     flow: FlowShape
@@ -55,7 +45,8 @@ class PocketConfig:
     frame_rate_hz: float
     temperature: float
     eos_threshold: float
-    text: TextPreparation
+    rules: PocketRules
+    frames_after_eos: int | None = None
 
     def __post_init__(self) -> None:
         for side in (self.decoder, self.encoder):
@@ -94,6 +85,7 @@ def _pocket(fields: Fields) -> PocketConfig:
     layers = _lm_shape(lm.sub("transformer"))
     table.must_be("dim", layers.width)
     z_width = lm.size("z_dim") if lm.has("z_dim") else None
+    after = "model_recommended_frames_after_eos"
     return PocketConfig(
         lm=layers,
         flow=_flow_shape(lm.sub("flow"), latent, z_width or layers.width),
@@ -108,7 +100,8 @@ def _pocket(fields: Fields) -> PocketConfig:
         frame_rate_hz=mimi.number("frame_rate"),
         temperature=fields.number("default_temperature", 0.3),
         eos_threshold=fields.number("default_eos_threshold", -4.0),
-        text=_preparation(fields),
+        rules=_rules(fields),
+        frames_after_eos=fields.size(after) if fields.has(after) else None,
     )
 
 
@@ -152,18 +145,16 @@ def _codec_shape(mimi: Fields, side: str, latent: int) -> MimiShape:
     return MimiShape(latent, stride, inner, seanet)
 
 
-def _preparation(fields: Fields) -> TextPreparation:
+def _rules(fields: Fields) -> PocketRules:
     replaced = fields.sub("replace_characters").values if fields.has("replace_characters") else {}
     if not all(isinstance(v, str) for v in replaced.values()):
         raise CheckpointError(f"{fields.where}: replace_characters must map characters to strings")
-    after = "model_recommended_frames_after_eos"
-    return TextPreparation(
-        replaced=tuple(replaced.items()),
-        semicolons_to_commas=fields.flag("remove_semicolons", False),
-        pad_short=fields.flag("pad_with_spaces_for_short_inputs", False),
-        terminal_punctuation=fields.flag("append_terminal_punctuation", True),
-        capital_first=fields.flag("capitalize_first_letter", True),
-        frames_after_eos=fields.size(after) if fields.has(after) else None,
+    return PocketRules(
+        replace_characters=replaced,
+        remove_semicolons=fields.flag("remove_semicolons", False),
+        append_terminal_punctuation=fields.flag("append_terminal_punctuation", True),
+        capitalize_first_letter=fields.flag("capitalize_first_letter", True),
+        pad_with_spaces_for_short_inputs=fields.flag("pad_with_spaces_for_short_inputs", False),
     )
 
 
@@ -184,5 +175,5 @@ def _transformers(fields: Fields, codec: Fields) -> PocketConfig:
         frame_rate_hz=fields.number("frame_rate"),
         temperature=0.3,
         eos_threshold=-4.0,
-        text=TextPreparation((("’", "'"), ("‘", "'")), False, False, True, True, None),
+        rules=PocketRules(replace_characters={"’": "'", "‘": "'"}),
     )
