@@ -27,6 +27,8 @@ ROOMS: dict[str, set[str]] = {
     # Neither knows of Programs.
     "text": set(),
     "audio": set(),
+    # Signals and words alone: whose speech is laid over what, the engine says.
+    "align": set(),
     # Cut at the sentences that the text front end sees.
     "captions": {"text"},
     "checkpoint": set(),
@@ -35,7 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "backends": {"program", "shaders"},
     "shaders": set(),
     # Joins them all; the doors see the engine, and beside it only where things come from and how sound is written.
-    "engine": {"program", "families", "text", "audio", "checkpoint", "hub", "backends"},
+    "engine": {"program", "families", "text", "audio", "align", "checkpoint", "hub", "backends"},
     "cli": {"engine", "audio", "captions", "hub", "server", "studio"},
     "server": {"engine", "audio", "captions", "hub"},
     "studio": {"engine", "audio", "captions", "hub"},

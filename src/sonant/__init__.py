@@ -23,6 +23,7 @@ from sonant.errors import (
 
 if TYPE_CHECKING:
     from sonant.engine.load import load
+    from sonant.engine.session import Session
     from sonant.engine.synthesizer import Synthesizer
     from sonant.types import AudioChunk, PhonemeTiming, Speech, VoiceInfo, WordTiming
 
@@ -35,6 +36,7 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "PhonemeTiming",
+    "Session",
     "SonantError",
     "Speech",
     "Synthesizer",
@@ -48,6 +50,7 @@ __all__ = [
 # Everything that needs numpy is imported when first asked for, so that `import sonant` costs nothing.
 _HOMES = {
     "load": "sonant.engine.load",
+    "Session": "sonant.engine.session",
     "Synthesizer": "sonant.engine.synthesizer",
     "AudioChunk": "sonant.types",
     "PhonemeTiming": "sonant.types",

@@ -15,6 +15,8 @@ SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)
 MARKUP_MODES = ("auto", "strict", "off")
 TEXT_FORMATS = ("plain", "markdown")
+ALIGNED = "align"
+WORD_TIMES = ("native", ALIGNED)
 LONGEST_PAUSE_S = 60.0
 COMMITS = ("auto", "sentence", "manual")
 ON_CONFLICT = ("keep", "raise", "respeak")
@@ -55,6 +57,7 @@ class SpeakOptions:
     markup: what becomes of tags such as [pause 1s]: auto (unknown ones are read), strict (left out with a note) or off.
     text_format: plain or markdown. lexicon: the user's own words, a TSV or PLS file or {word: phonemes}.
     paragraph_pause_s, heading_pause_s: silence added after a blank line, and after a heading of Markdown.
+    words: where their times come from: native (what the family has) or align (Kokoro's speech laid over the sound).
     """
 
     voice: str | None = None
@@ -66,6 +69,7 @@ class SpeakOptions:
     lexicon: str | os.PathLike[str] | Mapping[str, str] | None = None
     paragraph_pause_s: float = 0.3
     heading_pause_s: float = 0.5
+    words: str = "native"
 
     def __post_init__(self) -> None:
         low, high = SPEED_RANGE
@@ -74,6 +78,8 @@ class SpeakOptions:
         first, last = SEED_RANGE
         if type(self.seed) is not int or not first <= self.seed <= last:
             raise InputError(f"seed is {self.seed!r}; wanted a whole number from {first} to {last}")
+        if self.words not in WORD_TIMES:
+            raise UnknownName("words", str(self.words), WORD_TIMES)
         check_reading(self.markup, self.text_format, self.paragraph_pause_s, self.heading_pause_s)
 
 

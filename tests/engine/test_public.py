@@ -27,6 +27,7 @@ NAMES = [
     "InputError",
     "MissingExtra",
     "PhonemeTiming",
+    "Session",
     "SonantError",
     "Speech",
     "Synthesizer",
@@ -38,7 +39,8 @@ NAMES = [
 ]
 
 METHODS = {
-    "Synthesizer": "aspeak astream background capabilities sample_rate speak stream voices",
+    "Synthesizer": "align aspeak astream background capabilities sample_rate session speak stream voices",
+    "Session": "cancel close end feed flush notes pending_text ready set_pending set_text spoken_text text",
     "Speech": "duration_s save to_bytes to_json to_lrc to_srt to_textgrid to_vtt",
 }
 
@@ -59,7 +61,7 @@ def test_public_methods_are_documented(name: str) -> None:
 
 def test_every_option_of_speaking_can_be_given_by_name() -> None:
     assert set(SpeakArguments.__annotations__) == {f.name for f in fields(SpeakOptions)}
-    for name in ("speak", "stream", "astream", "aspeak", "background"):
+    for name in ("speak", "stream", "astream", "aspeak", "background", "session"):
         assert "options" in inspect.signature(getattr(Synthesizer, name)).parameters
 
 

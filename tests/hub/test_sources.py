@@ -134,6 +134,26 @@ class TestSeveralRepositories:
         with pytest.raises(CheckpointError, match=r"house/voices: has no voices\.jsonl"):
             pull(entry, root, endpoint=house.endpoint)
 
+    def test_two_commits_of_one_repository(self, house, root):
+        """What one commit has beside the files that are taken from it is nobody's concern."""
+        house.others = {
+            (WEIGHTS, FIRST): {"model.safetensors": b"one", "tokenizer.json": b"old"},
+            (WEIGHTS, SECOND): {"model.safetensors": b"another", "tokenizer.json": b"new"},
+        }
+        sources = (
+            Source(repository=WEIGHTS, revision=FIRST, weights=("model.safetensors",)),
+            Source(repository=WEIGHTS, revision=SECOND, weights=("tokenizer.json",)),
+        )
+        made = CatalogEntry(
+            name="both", family="x", languages=(), parameters=1, licence="-", sources=sources, trust="none are known"
+        )
+        folder = pull(made, root, endpoint=house.endpoint).folder
+        for listing in folder.glob(".listing*"):
+            listing.unlink()
+        (folder / "tokenizer.json").unlink()
+        assert names(pull(made, root, endpoint=house.endpoint).fetched) == ["tokenizer.json"]
+        assert [(folder / name).read_bytes() for name in ("model.safetensors", "tokenizer.json")] == [b"one", b"new"]
+
     def test_remove_and_collect(self, entry, house, root):
         folder = pull(entry, root, endpoint=house.endpoint).folder
         assert gc.collect(entry, root, None) == ([], True)

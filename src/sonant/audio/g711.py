@@ -27,5 +27,22 @@ def alaw(samples: np.ndarray) -> np.ndarray:
     return codes
 
 
+def from_mulaw(codes: np.ndarray) -> np.ndarray:
+    """int16 samples of uint8 µ-law codes."""
+    bits = ~codes.astype(np.int32) & 0xFF
+    magnitude = ((((bits & 0x0F) << 3) + _MULAW_BIAS) << ((bits >> 4) & 7)) - _MULAW_BIAS
+    samples: np.ndarray = np.where(bits & 0x80, -magnitude, magnitude).astype(np.int16)
+    return samples
+
+
+def from_alaw(codes: np.ndarray) -> np.ndarray:
+    """int16 samples of uint8 A-law codes."""
+    bits = codes.astype(np.int32) ^ 0x55
+    exponent, mantissa = (bits >> 4) & 7, bits & 0x0F
+    magnitude = ((mantissa << 4) + np.where(exponent > 0, 0x108, 8)) << np.maximum(exponent - 1, 0)
+    samples: np.ndarray = np.where(bits & 0x80, magnitude, -magnitude).astype(np.int16)
+    return samples
+
+
 def _bit_length(values: np.ndarray) -> np.ndarray:
     return np.frexp(values.astype(np.float64))[1].astype(np.int32)

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from sonant.cli.align import align
 from sonant.cli.align_heads import align_heads
 from sonant.cli.calibrate import calibrate_speed
 from sonant.cli.loading import load_model, model_options
@@ -62,6 +63,7 @@ def voices(**model: Any) -> None:
 
 
 main.add_command(say)
+main.add_command(align)
 main.add_command(models)
 main.add_command(calibrate_speed)
 main.add_command(align_heads)

@@ -8,6 +8,17 @@ from pathlib import Path
 from sonant.errors import InputError
 
 
+def given_text(text: str | None, file: Path | None) -> str:
+    """The text of a command that takes TEXT, a --file, or standard input (`-`, or nothing but a pipe)."""
+    if text is not None and file is not None:
+        raise InputError("both TEXT and --file were given; give one of them")
+    if file is not None and str(file) != "-":
+        return read_text(file)
+    if text is None and file is None and sys.stdin.isatty():
+        raise InputError("there is no text: give TEXT, --file FILE, or - for standard input")
+    return read_stdin() if text is None or text == "-" else text
+
+
 def read_stdin() -> str:
     """Raises InputError when it is not UTF-8."""
     return _utf8(sys.stdin.buffer.read(), "standard input")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ import click
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.outputs import CAPTIONS, Form, Outputs, Places
 from sonant.cli.progress import Progress
-from sonant.cli.reading import read_stdin, read_text
-from sonant.errors import InputError
+from sonant.cli.reading import given_text
 
 if TYPE_CHECKING:
     from sonant.engine.synthesizer import Synthesizer
@@ -110,23 +108,13 @@ def say(text: str | None, file: Path | None, lines: bool, output: str | None, **
     voice = take(*_VOICE, *_READING)
     places.check(many=lines)
     form.check(places)
-    spoken = _text(text, file)
+    spoken = given_text(text, file)
     texts = [line for line in spoken.splitlines() if line.strip()] if lines else [spoken]
     synth = load_model(**given)
     for n, one in enumerate(texts, 1):
         here = places.numbered(n) if lines else places
         progress = Progress(f"{n}/{len(texts)}" if lines else "", enabled=not quiet)
         _speak(synth, one, here, form, voice, progress)
-
-
-def _text(text: str | None, file: Path | None) -> str:
-    if text is not None and file is not None:
-        raise InputError("both TEXT and --file were given; give one of them")
-    if file is not None and str(file) != "-":
-        return read_text(file)
-    if text is None and file is None and sys.stdin.isatty():
-        raise InputError("nothing to say: give TEXT, --file FILE, or - for standard input")
-    return read_stdin() if text is None or text == "-" else text
 
 
 def _speak(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -48,7 +49,8 @@ def load(
     driver = _FAMILIES[entry.family](
         entry, _backend(options), options, Path(weights) if weights else None, Path(voices) if voices else None, root
     )
-    return Synthesizer(entry.name, driver)
+    reference = partial(load, device=device, threads=threads, isa=isa, cache=cache)
+    return Synthesizer(entry.name, driver, reference=reference)
 
 
 def _backend(options: LoadOptions) -> Backend:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.engine.background import BackgroundStream, Start, check, iterate
+from sonant.engine.alignment import AlignedDriver, align_recording, mono
+from sonant.engine.background import BackgroundStream, Start, iterate
+from sonant.engine.delivery import Delivery
+from sonant.engine.session import Session
 from sonant.errors import InputError, UnknownName
 from sonant.families.family import Driver
-from sonant.options import SpeakOptions
+from sonant.options import ALIGNED, SessionOptions, SpeakOptions
 from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class SpeakArguments(TypedDict, total=False):
     lexicon: str | os.PathLike[str] | Mapping[str, str] | None
     paragraph_pause_s: float
     heading_pause_s: float
+    words: str
 
 
 def speak_options(arguments: SpeakArguments) -> SpeakOptions:
@@ -45,8 +48,11 @@ def speak_options(arguments: SpeakArguments) -> SpeakOptions:
 class Synthesizer:
     """Made by `sonant.load`. Safe to use from several threads and tasks; each call has its own workspace."""
 
-    def __init__(self, name: str, driver: Driver) -> None:
+    def __init__(self, name: str, driver: Driver, *, reference: Callable[[], Synthesizer] | None = None) -> None:
+        """reference: brings up the voice that words are aligned with, when they first are."""
         self.name, self._driver = name, driver
+        self._bring_reference = reference
+        self._reference: Synthesizer | None = None
 
     @property
     def sample_rate(self) -> int:
@@ -69,14 +75,15 @@ class Synthesizer:
         voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4, 2.0 is twice as fast. seed:
         the same seed gives the same audio. language: BCP-47, by default the voice's own. markup: what becomes of tags
         such as [pause 1s]: auto, strict or off. text_format: plain or markdown. lexicon: the user's own words, a TSV or
-        PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them.
+        PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them. words: native, or align for
+        times found by laying Kokoro's speech over the sound (docs/align.md).
 
         cancel: stops the computation within its current kernel once another thread sets it. Text without anything to
         say gives an empty Speech. Raises InputError (unknown voice or option, bad value, not text), TextError (text
         that cannot be read as asked), BackendError, Cancelled.
         """
         chosen = speak_options(options)
-        return self._joined(list(self._starter(text, chosen)(cancel or CancelFlag())), text)
+        return self._joined(list(self._starter(text, chosen)(cancel or CancelFlag())), text, chosen)
 
     def stream(
         self, text: str, *, cancel: CancelFlag | None = None, **options: Unpack[SpeakArguments]
@@ -105,8 +112,9 @@ class Synthesizer:
 
         Arguments and errors as for `speak`. Cancelling the task stops the computation within its current kernel.
         """
-        chunks = [c async for c in self.astream(text, **options)]
-        return self._joined(chunks, text)
+        chosen = speak_options(options)
+        chunks = [c async for c in iterate(self._starter(text, chosen))]
+        return self._joined(chunks, text, chosen)
 
     def background(self, text: str, *, ahead: int = 2, **options: Unpack[SpeakArguments]) -> BackgroundStream:
         """The chunks of `stream`, computed by a thread up to `ahead` chunks before they are taken.
@@ -116,6 +124,56 @@ class Synthesizer:
         """
         chosen = speak_options(options)
         return BackgroundStream(self._starter(text, chosen), ahead=ahead)
+
+    def session(
+        self,
+        *,
+        commit: str = "auto",
+        idle_ms: float | None = None,
+        on_conflict: str = "keep",
+        ahead: int = 2,
+        **options: Unpack[SpeakArguments],
+    ) -> Session:
+        """Speech of a text that is still being written: `feed` and `end` it, from any thread, and take the chunks.
+
+        commit: when text is spoken. auto: at the ends of sentences, behind a clause of a long one, and what seems to
+        be finished after idle_ms (500; math.inf: never) without new text. sentence: at the ends of sentences only.
+        manual: at `flush` and `end` only. on_conflict: what becomes of an edit of text that has been spoken: keep (the
+        spoken part stays, with a note), raise (InputError) or respeak (from the changed sentence on). ahead: how many
+        chunks are computed before they are taken. Options as for `speak`, all checked at once.
+        """
+        chosen = SessionOptions(commit=commit, idle_ms=idle_ms, on_conflict=on_conflict, ahead=ahead)
+        spoken = speak_options(options)
+        return Session(self._driver_for(spoken), spoken, chosen)
+
+    def align(
+        self,
+        samples: np.ndarray,
+        sample_rate: int,
+        text: str,
+        *,
+        cancel: CancelFlag | None = None,
+        **options: Unpack[SpeakArguments],
+    ) -> Speech:
+        """When the words of `text` sound in a recording of it: float `samples` [S] or [S, channels] at any rate.
+
+        The text is spoken with these options (as for `speak`; a voice near to the recording's helps a little), and that
+        speech is laid over the recording (docs/align.md). Gives the recording in mono with its words, `word_source`
+        align. Raises InputError where the text does not fit the recording or one of them is empty, and what `speak`
+        raises.
+        """
+        recording = mono(samples, sample_rate)
+        return align_recording(recording, sample_rate, self._timekeeper().speak(text, cancel=cancel, **options))
+
+    def _timekeeper(self) -> Synthesizer:
+        """A voice whose own word times are exact."""
+        if self.capabilities.word_source == "duration":
+            return self
+        if self._reference is None:
+            if self._bring_reference is None:
+                raise InputError(f"{self.name} has no exact word times of its own, and no voice to align with was given")
+            self._reference = self._bring_reference()
+        return self._reference
 
     def _starter(self, text: str, options: SpeakOptions) -> Start:
         return lambda cancel: self._chunks(self._pieces(text, options), options, cancel)
@@ -128,21 +186,17 @@ class Synthesizer:
     def _chunks(
         self, pieces: Iterable[Any], options: SpeakOptions, cancel: CancelFlag, *, owned: bool = False
     ) -> Generator[AudioChunk, None, None]:
-        delivered = 0
         try:
-            for index, piece in enumerate(pieces):
-                check(cancel)
-                piece_s = delivered / self.sample_rate
-                with closing(self._driver.stream_piece(piece, index, options, cancel)) as stretches:
-                    for audio in stretches:
-                        words = tuple(w.shifted(piece_s) for w in audio.words)
-                        yield AudioChunk(audio.samples, self.sample_rate, delivered / self.sample_rate, words)
-                        delivered += len(audio.samples)
+            yield from Delivery(self._driver_for(options), options, cancel).chunks(pieces)
         finally:
             if owned:
                 cancel.set()
 
-    def _joined(self, chunks: list[AudioChunk], text: str) -> Speech:
+    def _driver_for(self, options: SpeakOptions) -> Driver:
+        return AlignedDriver(self._driver, self._timekeeper) if options.words == ALIGNED else self._driver
+
+    def _joined(self, chunks: list[AudioChunk], text: str, options: SpeakOptions) -> Speech:
         samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)
         words = tuple(w for c in chunks for w in c.words)
-        return Speech(samples, self.sample_rate, words, self.capabilities.word_source, text)
+        source = self._driver_for(options).capabilities.word_source
+        return Speech(samples, self.sample_rate, words, source, text)

@@ -67,6 +67,8 @@ def pull(
         # the weights come last, the main ones last of all: whoever waits for the big file has the rest already
         files += [(r, file) for r in reversed(repositories) if weights for file in r.weight_files()]
         for repository, file in files:
+            repository.check(file)
+        for repository, file in files:
             repository.bring(file)
         fetched = tuple(file for r in repositories for file in r.fetched)
         if fetched:
@@ -105,6 +107,7 @@ class _Repository:
         index = there.get(self.source.voice_index)
         if index is None:
             raise CheckpointError(f"{self.source.repository}: has no {self.source.voice_index}")
+        self.check(index)
         raw = self.bring(index).read_bytes()
         # an index may be ahead of the files; a voice without its file is none
         voices = [voice for voice in listings.indexed_voices(self.source, raw) if voice.path in there]
@@ -126,10 +129,12 @@ class _Repository:
                 for s in info.siblings or ()
             ]
         found = listings.checked(Listing(info.sha, tuple(files)), source)
-        for file in found.files:
-            self.digests.check_listed(source.local(file.path), file, source.repository)
         listings.save(self.listing_path, source, found)
         return found
+
+    def check(self, file: RepositoryFile) -> None:
+        """Whether the listing announces the file that is wanted, if it is known which."""
+        self.digests.check_listed(self.source.local(file.path), file, self.source.repository)
 
     def bring(self, file: RepositoryFile) -> Path:
         """The file at its place: as it lies there, or fetched and verified."""

@@ -69,20 +69,36 @@ class Script:
         """The word of the visible text as a word of the original: from its first to its last stretch with a letter."""
         if self.runs is None:
             return word
-        own = []
-        at = max(0, bisect_right(self._starts, word.start) - 1)
-        while at < len(self.runs) and self.runs[at].start < word.end:
-            if self.runs[at].end > word.start:
-                own.append(self.runs[at])
-            at += 1
+        own = self._runs_of(self.runs, word.start, word.end)
         heard = [run for run in own if any(map(str.isalnum, self.visible[_clip(run, word)]))] or own
-        first, last = heard[0], heard[-1]
-        start, end = first.source_start, last.source_end
-        if first.end - first.start == first.source_end - first.source_start:
-            start += max(0, word.start - first.start)
-        if last.end - last.start == last.source_end - last.source_start:
-            end -= max(0, last.end - word.end)
+        start, end = _source(heard[0], heard[-1], word.start, word.end)
         return SourceWord(self.original[start:end], start, end)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where visible[start:end], signs without a sound included, is in the original."""
+        if self.runs is None:
+            return start, end
+        own = self._runs_of(self.runs, start, end)
+        return _source(own[0], own[-1], start, end)
+
+    def _runs_of(self, runs: tuple[Run, ...], start: int, end: int) -> list[Run]:
+        own = []
+        at = max(0, bisect_right(self._starts, start) - 1)
+        while at < len(runs) and runs[at].start < end:
+            if runs[at].end > start:
+                own.append(runs[at])
+            at += 1
+        return own
+
+
+def _source(first: Run, last: Run, start: int, end: int) -> tuple[int, int]:
+    """The original of visible [start:end], which begins in one run and ends in another."""
+    source_start, source_end = first.source_start, last.source_end
+    if first.end - first.start == first.source_end - first.source_start:
+        source_start += max(0, start - first.start)
+    if last.end - last.start == last.source_end - last.source_start:
+        source_end -= max(0, last.end - end)
+    return source_start, source_end
 
 
 def _clip(run: Run, word: SourceWord) -> slice:

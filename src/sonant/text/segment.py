@@ -42,7 +42,7 @@ def paragraphs(text: str) -> list[list[SourceWord]]:
     line_start = 0
     for word in source_words(text):
         breaks = text.count("\n", last.end, word.start) if last else 1
-        if last is None or (breaks and not _is_wrapped(text, line_start, last, word, breaks)):
+        if last is None or (breaks and not is_wrapped(text, line_start, last, word, breaks)):
             found.append([])
         if breaks:
             line_start = word.start
@@ -51,7 +51,8 @@ def paragraphs(text: str) -> list[list[SourceWord]]:
     return found
 
 
-def _is_wrapped(text: str, line_start: int, last: SourceWord, word: SourceWord, breaks: int) -> bool:
+def is_wrapped(text: str, line_start: int, last: SourceWord, word: SourceWord, breaks: int) -> bool:
+    """Was the one line end between two words only an editor's? The line of `last` begins at `line_start`."""
     return (
         breaks == 1
         and last.end - line_start >= _WRAPPED_LINE
@@ -68,7 +69,7 @@ def sentences(text: str, abbreviations: Set[str] = frozenset()) -> Iterator[Sent
             sentence.words.append(word)
             if i + 1 == len(paragraph):
                 break
-            ended = _ends_sentence(word.text, paragraph[i + 1].text, abbreviations)
+            ended = ends_sentence(word.text, paragraph[i + 1].text, abbreviations)
             if ended or len(sentence.words) >= _LONGEST_SENTENCE:
                 yield sentence
                 sentence = Sentence()
@@ -76,7 +77,8 @@ def sentences(text: str, abbreviations: Set[str] = frozenset()) -> Iterator[Sent
         yield sentence
 
 
-def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
+def ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
+    """Does a sentence end with `word` when `following` is the next one of its paragraph?"""
     bare = word.rstrip(_CLOSERS)
     if not bare or bare[-1] not in _ENDS:
         return False
@@ -94,3 +96,12 @@ def _ends_sentence(word: str, following: str, abbreviations: Set[str]) -> bool:
         return following.rstrip(",.").lower() in _STARTERS
     is_initial = len(core) == 2 and core[0].isalpha() and bare[-2].isupper() and core != "i."
     return not (is_initial and first.isupper())
+
+
+def end_is_decided(word: str, following: str) -> bool:
+    """Will `ends_sentence(word, following)` stay what it is, however `following`, still being written, goes on?"""
+    bare = word.rstrip(_CLOSERS)
+    if not bare or bare[-1] not in _ENDS:
+        return True
+    first = following.lstrip(_OPENERS)[:1]
+    return bool(first) and (first.islower() or not _INITIALS.match(bare.lstrip(_OPENERS)))
