@@ -18,9 +18,10 @@ HEADER = Path(__file__).resolve().parents[1] / "native" / "runtime" / "opset.gen
 ALIASED = ("reshape",)  # lowering turns it into another view of the same buffer
 INTERPRETED = ("loop",)  # played by the executor itself
 CHOICES = {
-    "precision": ("f32", "bf16"),
+    "precision": ("f32", "bf16", "int8"),
     "mask": ("none", "causal"),
-    "pad_mode": ("zero", "reflect"),
+    "rope_layout": ("interleaved", "halves"),
+    "pad_mode": ("zero", "reflect", "edge"),
     "interpolate_mode": ("nearest", "linear"),
 }
 """Enumerated string attributes travel as the index in this list."""
@@ -30,7 +31,7 @@ def attr_kind(op: opset.Op, name: str) -> str:
     kind = op.attrs[name].kind
     if kind != "str":
         return {"int": "integer", "float": "real", "program": "block"}.get(kind, kind)
-    return "state" if name.startswith("state") else f"{op.name}_mode" if name == "mode" else name
+    return "state" if name.startswith("state") else f"{op.name}_{name}" if name in ("mode", "layout") else name
 
 
 def n_outputs(op: opset.Op) -> int:
@@ -104,6 +105,8 @@ def render() -> str:
         ),
         "",
         f"enum class AttrKind : int8_t {{ none, {', '.join(kinds)} }};",
+        "// How many values an attribute of each kind has; 0: it is not of a list.",
+        f"constexpr int64_t kChoices[] = {{0, {', '.join(str(len(CHOICES.get(k, ()))) for k in kinds)}}};",
         f"constexpr int kMaxAttrs = {max(len(op.attrs) for op in ops)};",
         "",
         "// One row of the opset. n_most is -1 where the last operand is repeated; n_named counts it once.",

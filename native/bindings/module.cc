@@ -39,7 +39,8 @@ DType dtype_of(const std::string& name) {
   if (name == "f32") return DType::f32;
   if (name == "f16") return DType::f16;
   if (name == "bf16") return DType::bf16;
-  throw std::invalid_argument("packed weights are f32, f16 or bf16, not '" + name + "'");
+  if (name == "q8") return DType::q8;
+  throw std::invalid_argument("packed weights are f32, f16, bf16 or q8, not '" + name + "'");
 }
 
 // Dims of a weight for pack.h, checked against its role.
@@ -86,7 +87,7 @@ int64_t size(const Addresses& a) { return static_cast<int64_t>(a.shape(0)); }
 int run(const Words& bytecode, const Addresses& weights, const Addresses& inputs, const Addresses& outputs,
         const Words& states, int64_t arena_bytes, const std::string& isa, Pool& pool,
         const std::optional<nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& cancel,
-        const std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& seconds) {
+        const std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& seconds, int threads) {
   sonant::Run r;
   r.words = bytecode.data();
   r.n_words = static_cast<int64_t>(bytecode.shape(0));
@@ -96,8 +97,11 @@ int run(const Words& bytecode, const Addresses& weights, const Addresses& inputs
   r.memory.outputs = addresses(outputs), r.memory.n_outputs = size(outputs);
   if (states.shape(0) % sonant::kTensorWords != 0) throw std::invalid_argument("a state has 11 words");
   for (size_t at = 0; at < states.shape(0); at += sonant::kTensorWords) {
-    r.states.push_back(sonant::decode_state(states.data() + at));
+    bool ring = false;
+    r.states.push_back(sonant::decode_state(states.data() + at, &ring));
+    r.rings.push_back(ring);
   }
+  r.threads = threads;
   if (cancel && cancel->shape(0) > 0) r.cancel = cancel->data();
   if (seconds) {
     if (seconds->shape(0) != static_cast<size_t>(sonant::kOps)) {
@@ -127,7 +131,8 @@ NB_MODULE(_native, m) {
   m.def(
       "run", &run, nb::arg("bytecode"), nb::arg("weights"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"),
       nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
-      nb::arg("seconds").none() = nb::none(),
+      nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
       "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per op) "
-      "has the time of each op added. RuntimeError is what a kernel refuses, ValueError malformed code.");
+      "has the time of each op added; `threads` is how many of the pool's may compute, 0 for all. RuntimeError is what "
+      "a kernel refuses, ValueError malformed code.");
 }

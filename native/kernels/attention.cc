@@ -18,6 +18,7 @@ struct Attention {
   Tensor k, v;  // [B or slots, keys or capacity, kv_heads * size]
   const int32_t *slots, *position;
   float* out;
+  bool ring;  // position p of a row lies at p % capacity
   int64_t batch, queries, heads, kv_heads, size, window;
   float scale;
   bool causal;
@@ -25,7 +26,12 @@ struct Attention {
   int64_t start(int64_t b) const { return position ? position[b] : 0; }
   int64_t keys(int64_t b) const { return position ? position[b] + queries : k.dim[1]; }
   int64_t at(int64_t b, int64_t key, int64_t kv) const {
-    return ((slots ? slots[b] : b) * k.dim[1] + key) * kv_heads * size + kv * size;
+    return ((slots ? slots[b] : b) * k.dim[1] + (ring ? key % k.dim[1] : key)) * kv_heads * size + kv * size;
+  }
+  // How many of n keys from `key` on lie one after another.
+  int64_t together(int64_t key, int64_t n) const {
+    const int64_t left = ring ? k.dim[1] - key % k.dim[1] : n;
+    return left < n ? left : n;
   }
 };
 
@@ -68,10 +74,10 @@ class Block {
     return ((b_ * a_.queries + q0_ + r % n_) * a_.heads + kv_ * group_ + r / n_) * a_.size;
   }
 
-  // f32 rows of k or v, in place where they are f32 already.
+  // f32 rows of k or v, in place where they are f32 already and lie together.
   const float* rows_of(const Tensor& t, int64_t key, int64_t n, float* buffer, int64_t* step) {
     *step = a_.kv_heads * a_.size;
-    if (t.dtype == DType::f32) return t.f32() + a_.at(b_, key, kv_);
+    if (t.dtype == DType::f32 && a_.together(key, n) == n) return t.f32() + a_.at(b_, key, kv_);
     for (int64_t i = 0; i < n; ++i) read_state(t, a_.at(b_, key + i, kv_), a_.size, buffer + i * a_.size);
     *step = a_.size;
     return buffer;
@@ -138,43 +144,51 @@ class Block {
   }
 
   void values() {
-    int64_t step = 0;
     const int64_t keys = last_ - first_, size = a_.size;
-    const bool direct = size % kPanel == 0;
-    float* room = nullptr;
-    if (!direct || a_.v.dtype != DType::f32) {
-      room = static_cast<float*>(scratch(1, static_cast<size_t>(keys * size + keys * kPanel) * 4));
-    }
-    const float* v = rows_of(a_.v, first_, keys, room, &step);
-    Product p;
-    p.step = step_;
-    p.channels = keys;
-    p.panel_step = kPanel;
-    for (int64_t c = 0, width = 0; c < size; c += width) {
-      const int64_t left = size - c;
-      width = left >= kTile ? kTile : left >= kPanel ? kPanel : left;
-      p.weight = v + c;
-      p.weight_step = step;
-      if (width < kPanel) {  // the kernel reads whole panels
-        float* panel = room + keys * size;
-        for (int64_t i = 0; i < keys; ++i) {
-          std::memset(panel + i * kPanel, 0, kPanel * 4);
-          std::memcpy(panel + i * kPanel, v + i * step + c, static_cast<size_t>(width) * 4);
-        }
-        p.weight = panel;
-        p.weight_step = kPanel;
+    if (size % kPanel == 0 && a_.v.dtype == DType::f32) {
+      for (int64_t c = 0; c < size; c += kTile) {
+        value_columns(c, size - c < kTile ? size - c : kTile, a_.kv_heads * size, [&](int64_t from, int64_t* n) {
+          *n = a_.together(first_ + from, *n);
+          return a_.v.f32() + a_.at(b_, first_ + from, kv_) + c;
+        });
       }
-      value_columns(p, c, width);
+      return;
+    }
+    // The kernel reads whole panels: they are laid out, from rows in f32.
+    auto* room = static_cast<float*>(scratch(1, static_cast<size_t>(keys * (size + kPanel)) * 4));
+    float* panel = room + keys * size;
+    int64_t step = 0;
+    const float* v = rows_of(a_.v, first_, keys, room, &step);
+    std::memset(panel, 0, static_cast<size_t>(keys * kPanel) * 4);
+    for (int64_t c = 0; c < size; c += kPanel) {
+      const int64_t width = size - c < kPanel ? size - c : kPanel;
+      for (int64_t i = 0; i < keys; ++i) {
+        std::memcpy(panel + i * kPanel, v + i * step + c, static_cast<size_t>(width) * 4);
+      }
+      value_columns(c, width, kPanel, [&](int64_t from, int64_t*) { return panel + from * kPanel; });
     }
   }
 
-  void value_columns(Product& p, int64_t c, int64_t width) {
+  // Channels [c, c + width) of all rows. weights(from, &n): of the keys from first_ + from on, and of how many of the n
+  // that are left they lie together.
+  template <class F>
+  void value_columns(int64_t c, int64_t width, int64_t weight_step, F weights) {
     const int panels = static_cast<int>(ceil_div(width, kPanel)), most = rows_at_once(panels);
     alignas(64) float tile[kMaxRows * kTile];
+    Product p;
+    p.step = step_;
+    p.panel_step = kPanel;
+    p.weight_step = weight_step;
     for (int64_t r = 0; r < rows_; r += most) {
       const int rows = static_cast<int>(rows_ - r < most ? rows_ - r : most);
-      p.input = scores_ + r * step_;
-      multiply(p, rows, panels, DType::f32, tile);
+      for (int64_t from = 0, n = 0; from < last_ - first_; from += n) {
+        n = last_ - first_ - from;
+        p.weight = weights(from, &n);
+        p.input = scores_ + r * step_ + from;
+        p.channels = n;
+        p.resume = from > 0;
+        multiply(p, rows, panels, DType::f32, tile);
+      }
       for (int i = 0; i < rows; ++i) {
         float* to = a_.out + place(r + i) + c;
         const Vec total = set1(sums_[r + i]);
@@ -195,19 +209,28 @@ void use_states(const Call& call, const Context& context, Attention& a) {
   namespace at = attr::attention;
   const Tensor *k = state_of(context, call.integer(at::state_k)), *v = state_of(context, call.integer(at::state_v));
   if (!k || !v) return;
+  if (k->rank != 3 || k->dim[2] != a.kv_heads * a.size || v->elements() != k->elements()) {
+    refuse("attention: states [rows, capacity, channels of k] wanted");
+  }
+  a.ring = context.rings[call.integer(at::state_k)] != 0;
+  if (a.ring && (!a.causal || a.window < 1)) refuse("attention: ring states want a causal mask and a window");
   const Tensor new_k = a.k, new_v = a.v;
   a.k = *k, a.v = *v;
   a.slots = slots_of(call.in[3], *k, "attention");
   a.position = call.in[4].i32();
   for (int64_t b = 0; b < a.batch; ++b) {
-    if (a.position[b] >= 0 && a.keys(b) <= k->dim[1]) continue;
+    if (a.position[b] >= 0 && (a.ring ? a.queries + a.window - 1 : a.keys(b)) <= k->dim[1]) continue;
     refuse("attention: positions %d..%lld are not all within the capacity %lld of its state", a.position[b],
            static_cast<long long>(a.keys(b) - 1), static_cast<long long>(k->dim[1]));
   }
-  const int64_t channels = a.kv_heads * a.size, n = a.queries * channels;
+  const int64_t channels = a.kv_heads * a.size;
   for (int64_t b = 0; b < a.batch; ++b) {
-    write_state(a.k, a.at(b, a.start(b), 0), n, new_k.f32() + b * n);
-    write_state(a.v, a.at(b, a.start(b), 0), n, new_v.f32() + b * n);
+    for (int64_t t = 0, n = 0; t < a.queries; t += n) {
+      n = a.together(a.start(b) + t, a.queries - t);
+      const int64_t to = a.at(b, a.start(b) + t, 0), from = (b * a.queries + t) * channels;
+      write_state(a.k, to, n * channels, new_k.f32() + from);
+      write_state(a.v, to, n * channels, new_v.f32() + from);
+    }
   }
 }
 

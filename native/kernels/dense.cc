@@ -1,5 +1,6 @@
 #include "dense.h"
 
+#include "dense_round.h"
 #include "dense_tile.h"
 #include "state.h"
 
@@ -51,9 +52,12 @@ Layout layout_of(const Dense& d, int threads) {
   l.group_units = ceil_div(l.group_panels, kMaxPanels);
   l.units = l.depthwise ? ceil_div(d.channels, kPanel) : l.group_units * d.groups;
   l.tap = l.depthwise ? d.channels : panel_tap_elements(l.group_channels, l.dtype);
-  l.bf16_dot = SONANT_ISA_ID == SONANT_ID_avx512bf16 && d.bf16 && l.dtype == DType::bf16;
+  l.bf16_dot = SONANT_ISA_ID == SONANT_ID_avx512bf16 && d.precision == Precision::bf16 && l.dtype == DType::bf16;
+  l.int8 = d.precision == Precision::int8 && !l.depthwise;
+  if (l.int8 && l.dtype != DType::q8) refuse("a dense op of precision int8 wants q8 weights");
+  l.fast_dot = l.int8 && has_fast_dot();
   l.taps = ceil_div(d.kernel, d.phases);
-  l.row = spread(d.channels);
+  l.row = spread(l.int8 ? Int8Row(d.groups, l.group_channels).bytes() / 4 : d.channels);
   l.q_begin = d.trim / d.phases;
   l.q_end = ceil_div(d.out_rows + d.trim, d.phases);
   split(d, threads, l);
@@ -81,7 +85,7 @@ Dense convolution(const Call& call, const Context& context, int64_t groups, int6
   const int n_pro = static_cast<int>(call.integer(first_fused + 2)), n_fused = call.n_in > 4 ? call.n_in - 4 : 0;
   d.prologue = decode(call, call.integer(first_fused), call.in + 4, n_pro, x.dim, x.rank);
   d.epilogue = decode(call, call.integer(first_fused + 1), call.in + 4 + n_pro, n_fused - n_pro, out.dim, out.rank);
-  d.bf16 = call.integer(first_fused + 3) == static_cast<int64_t>(Precision::bf16);
+  d.precision = static_cast<Precision>(call.integer(first_fused + 3));
   return d;
 }
 
@@ -103,14 +107,22 @@ void input_row(const Dense& d, int64_t b, int64_t row, float* dst) {
   if (row >= 0 && row < d.in_rows) {
     const int64_t flat = b * d.in_rows + row;
     apply_prologue(d.prologue, d.x + flat * d.channels, flat, 1, d.channels, dst, d.channels);
-    for (int64_t c = 0; d.bf16 && c < d.channels; ++c) dst[c] = from_bf16(to_bf16(dst[c]));
-    return;
+    return round_row(d, dst);
   }
   const int64_t kept = d.state ? d.state->dim[1] : 0;
   if (row < 0 && row >= -kept) {
     read_state(*d.state, (d.slots[b] * kept + kept + row) * d.channels, d.channels, dst);
   } else {
     std::memset(dst, 0, static_cast<size_t>(d.channels) * 4);
+  }
+}
+
+void round_row(const Dense& d, float* row) {
+  if (d.precision == Precision::int8) return round_int8({d.groups, d.channels / d.groups}, row);
+  if (d.precision != Precision::bf16) return;
+  for (int64_t c = 0; c < d.channels; c += kWidth) {
+    const int64_t n = d.channels - c < kWidth ? d.channels - c : int64_t{kWidth};
+    store_n(row + c, round_bf16(load_n(row + c, n)), n);
   }
 }
 

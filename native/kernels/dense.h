@@ -25,7 +25,7 @@ struct Dense {
   const int32_t* slots = nullptr;
 
   Fused prologue, epilogue;
-  bool bf16 = false;  // round the prologued input to bf16
+  Precision precision = Precision::f32;  // of the prologued input
 };
 
 // All of conv1d or conv_transpose1d but the geometry; `first_fused` is the position of the attribute prologue, which
@@ -34,8 +34,12 @@ Dense convolution(const Call& call, const Context& context, int64_t groups, int6
 
 void run_dense(const Dense& d, const Context& context);
 
-// The channels of one input row (any integer) after the prologue, from x, the state, or zero outside both.
+// The channels of one input row (any integer) after the prologue, rounded as the precision says, from x, the state, or
+// zero outside both.
 void input_row(const Dense& d, int64_t b, int64_t row, float* dst);
+
+// Rounds one prologued row as the precision says.
+void round_row(const Dense& d, float* row);
 
 // Moves the last rows of state and x into the state; after every reader of the state is done.
 void keep_context(const Dense& d);

@@ -1,18 +1,14 @@
 #include "dense_tile.h"
 
+#include "dense_round.h"
+
 namespace sonant::SONANT_ISA {
 namespace {
 
 // Weights of a unit beside the tile in the second-level cache; more are taken in several passes over the rows.
 constexpr int64_t kChunkBytes = 448 << 10;
 constexpr int64_t kLine = 64;
-
-void round_row(float* row, int64_t channels) {
-  for (int64_t c = 0; c < channels; c += kWidth) {
-    const int64_t n = channels - c < kWidth ? channels - c : int64_t{kWidth};
-    store_n(row + c, round_bf16(load_n(row + c, n)), n);
-  }
-}
+constexpr int64_t kFloatsAtOnce = 2048;  // of prologued rows on their way to integers
 
 }  // namespace
 
@@ -24,9 +20,10 @@ void Tile::move_to(int64_t index) {
   q1_ = q0_ + l_.q_tile < l_.q_end ? q0_ + l_.q_tile : l_.q_end;
   const int64_t reach = (l_.taps - 1) * d_.tap_rows, last = d_.first + (q1_ - 1) * d_.step;
   low_ = d_.first + q0_ * d_.step + (reach < 0 ? reach : 0);
-  const int64_t rows = last + (reach > 0 ? reach : 0) + 1 - low_;
+  high_ = last + (reach > 0 ? reach : 0) + 1;
+  const int64_t rows = high_ - low_;
   input_ = static_cast<float*>(scratch(0, static_cast<size_t>(rows * l_.row) * 4));
-  fill(rows);
+  fill();
   const bool more = index + 1 < d_.batch * l_.tiles && l_.unit_splits == 1;
   const char* next = reinterpret_cast<const char*>(d_.x + (b_ * d_.in_rows + last + 1) * d_.channels);
   const char* end = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
@@ -48,16 +45,41 @@ void Tile::Stream::advance() {
   bytes -= n;
 }
 
-void Tile::fill(int64_t rows) {
-  const int64_t high = low_ + rows, begin = low_ < 0 ? 0 : low_, end = high < d_.in_rows ? high : d_.in_rows;
+void Tile::fill() {
+  const int64_t high = high_, begin = low_ < 0 ? 0 : low_, end = high < d_.in_rows ? high : d_.in_rows;
+  if (l_.int8) return fill_integers(begin < high ? begin : high, end > begin ? end : begin);
   for (int64_t r = low_; r < high && r < begin; ++r) input_row(d_, b_, r, at(r));
   if (end > begin) {
     const int64_t flat = b_ * d_.in_rows + begin;
     apply_prologue(d_.prologue, d_.x + flat * d_.channels, flat, end - begin, d_.channels, at(begin), l_.row);
-    for (int64_t r = begin; d_.bf16 && r < end; ++r) round_row(at(r), d_.channels);
+    for (int64_t r = begin; d_.precision != Precision::f32 && r < end; ++r) round_row(d_, at(r));
   }
   for (int64_t r = end > begin ? end : begin; r < high; ++r) input_row(d_, b_, r, at(r));
   for (int64_t r = low_; l_.bf16_dot && r < high; ++r) narrow_row(at(r));
+}
+
+// The rows [begin, end) come from x, those before and after from the state or zeros.
+void Tile::fill_integers(int64_t begin, int64_t end) {
+  const Int8Row form(d_.groups, l_.group_channels);
+  const int64_t some = kFloatsAtOnce / d_.channels > 0 ? kFloatsAtOnce / d_.channels : 1;
+  auto* floats = static_cast<float*>(scratch(3, static_cast<size_t>(some * d_.channels) * 4));
+  const auto put = [&](int64_t r, const float* x, bool rounded) {
+    to_integers(form, x, rounded, reinterpret_cast<char*>(at(r)));
+  };
+  for (int64_t r = begin; r < end; r += some) {
+    const int64_t n = end - r < some ? end - r : some, flat = b_ * d_.in_rows + r;
+    const float* x = d_.x + flat * d_.channels;
+    if (d_.prologue.n > 0) {
+      apply_prologue(d_.prologue, x, flat, n, d_.channels, floats, d_.channels);
+      x = floats;
+    }
+    for (int64_t i = 0; i < n; ++i) put(r + i, x + i * d_.channels, false);
+  }
+  for (int64_t r = low_; r < high_; ++r) {
+    if (r >= begin && r < end) continue;
+    input_row(d_, b_, r, floats);
+    put(r, floats, true);
+  }
 }
 
 // In place: the row's bf16 numbers take the first half of its floats. An odd last channel meets a zero.
@@ -140,13 +162,13 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   const int64_t left = l_.group_outputs - panel * kPanel;
   u.output = group * l_.group_outputs + panel * kPanel;
   u.width = left < kTile ? left : kTile;
-  u.channel = group * l_.group_channels;
+  u.channel = group * (l_.int8 ? ceil_div(l_.group_channels, kQ8Block) * kQ8Block : l_.group_channels);
   u.panels = static_cast<int>(ceil_div(u.width, kPanel));
   u.dtype = l_.dtype;
-  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && rows >= 4 * rows_at_once(u.panels);
+  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.int8 && rows >= 4 * rows_at_once(u.panels);
 
   Product& m = u.product;
-  const int64_t row = l_.row * (l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
+  const int64_t row = l_.row * (l_.int8 ? 4 : l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
   m.step = d_.step * row;
   m.tap_step = d_.tap_rows * row;
   m.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;
@@ -156,7 +178,8 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   const int64_t offset = ((group * l_.group_panels + panel) * d_.kernel + p) * l_.tap;
   m.weight = static_cast<const char*>(d_.weight.data) + offset * dtype_bytes(l_.dtype);
 
-  const int64_t bytes = m.taps * l_.tap * u.panels * (u.widen ? 4 : dtype_bytes(l_.dtype));
+  const int64_t tap_bytes = u.widen ? m.channels * kPanel * 4 : l_.tap * dtype_bytes(l_.dtype);
+  const int64_t bytes = m.taps * tap_bytes * u.panels;
   const int64_t parts = m.taps > 1 ? m.taps : m.channels / 128;
   const int64_t together = parts > 0 && bytes > 0 ? kChunkBytes * parts / bytes : 1;
   if (rows > 2 * rows_at_once(u.panels) && parts > 0) u.passes = ceil_div(parts, together > 0 ? together : 1);
@@ -164,20 +187,20 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
 }
 
 Tile::Pass Tile::pass_of(const Unit& u, int64_t index) const {
-  Pass pass = {u.product, u.dtype, u.channel, index};
+  Pass pass = {u.product, u.dtype, u.channel, 0, index};
   Product& m = pass.product;
   m.resume = index > 0;
   int64_t weight = 0;
   if (u.passes > 1 && m.taps > 1) {
     const int64_t from = m.taps * index / u.passes, to = m.taps * (index + 1) / u.passes;
-    pass.input += from * m.tap_step;
+    pass.taps = from * m.tap_step;
     weight = from * m.weight_tap_step;
     m.taps = to - from;
-  } else if (u.passes > 1) {  // from an even channel: bf16 weights come in pairs
-    const int64_t pairs = ceil_div(m.channels, 2), from = pairs * index / u.passes * 2,
-                  to = pairs * (index + 1) / u.passes * 2;
-    pass.input += from;
-    weight = from * kPanel;
+  } else if (u.passes > 1) {  // from the first channel of a pair (bf16) or of a block (q8)
+    const int64_t unit = u.dtype == DType::q8 ? kQ8Block : 2, units = ceil_div(m.channels, unit);
+    const int64_t from = units * index / u.passes * unit, to = units * (index + 1) / u.passes * unit;
+    pass.channel += from;
+    weight = u.dtype == DType::q8 ? from / kQ8Block * kQ8Bytes : from * kPanel;
     m.channels = (to < m.channels ? to : m.channels) - from;
   }
   m.weight = static_cast<const char*>(m.weight) + weight * dtype_bytes(u.dtype);
@@ -191,8 +214,8 @@ void Tile::widen_weights(const Unit& u, Pass& pass) const {
   auto* wide = static_cast<float*>(scratch(1, static_cast<size_t>(u.panels * m.taps * tap) * 4));
   for (int64_t i = 0; i < u.panels; ++i) {
     for (int64_t k = 0; k < m.taps; ++k) {
-      const auto* from = static_cast<const uint16_t*>(m.weight) + i * m.panel_step + k * m.weight_tap_step;
-      widen(from, u.dtype, m.channels, wide + (i * m.taps + k) * tap);
+      const int64_t from = (i * m.panel_step + k * m.weight_tap_step) * dtype_bytes(u.dtype);
+      widen(static_cast<const char*>(m.weight) + from, u.dtype, m.channels, wide + (i * m.taps + k) * tap);
     }
   }
   m.weight = wide;
@@ -204,15 +227,36 @@ void Tile::widen_weights(const Unit& u, Pass& pass) const {
 void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, float* tile) const {
   Product m = pass.product;
   const float* base = at(d_.first + q * d_.step);
-  m.input = base + pass.input;
+  m.input = base + pass.taps + pass.channel;
+  if (l_.int8) return multiply_integers(pass, base, rows, u.panels, tile);
   if (l_.depthwise) return multiply_depthwise(m, rows, u.width, tile);
 #if SONANT_ISA_ID == SONANT_ID_avx512bf16
   if (l_.bf16_dot) {
-    m.input = reinterpret_cast<const uint16_t*>(base) + pass.input;
+    m.input = reinterpret_cast<const uint16_t*>(base) + pass.taps + pass.channel;
     return multiply_bf16(m, rows, u.panels, tile);
   }
 #endif
   multiply(m, rows, u.panels, pass.dtype, tile);
+}
+
+void Tile::multiply_integers(const Pass& pass, const float* base, int rows, int panels, float* tile) const {
+  const Product& m = pass.product;
+  const Int8Row form(d_.groups, l_.group_channels);
+  const int64_t from =
+      pass.channel / kQ8Block * 4 - pass.channel;  // scales and sums take 4 bytes where a block takes 32
+  Int8Product p;
+  p.input = reinterpret_cast<const char*>(base) + pass.taps + pass.channel;
+  p.scales = form.scales() + from;
+  p.sums = form.sums() + from;
+  p.step = m.step;
+  p.tap_step = m.tap_step;
+  p.weight = static_cast<const char*>(m.weight);
+  p.weight_tap_step = m.weight_tap_step;
+  p.panel_step = m.panel_step;
+  p.taps = m.taps;
+  p.blocks = ceil_div(m.channels, kQ8Block);
+  p.resume = m.resume;
+  multiply_int8(p, rows, panels, l_.fast_dot, tile);
 }
 
 }  // namespace sonant::SONANT_ISA

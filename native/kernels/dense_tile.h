@@ -8,10 +8,11 @@ namespace sonant::SONANT_ISA {
 // What run_dense decides once per call. A unit is what one pass of the kernel makes: one or two panels of one group.
 struct Layout {
   bool depthwise, bf16_dot;  // bf16_dot: inputs stay in bf16 and meet paired weights
+  bool int8, fast_dot;       // int8: inputs in integers (dense_round.h)
   DType dtype;
   int64_t group_channels, group_outputs, group_panels, group_units, units;
-  int64_t tap, taps;  // weight elements of one tap; taps of the longest phase
-  int64_t row;        // elements from one input row to the next in the tile
+  int64_t tap, taps;  // weight elements (bytes for q8) of one tap; taps of the longest phase
+  int64_t row;        // floats from one input row to the next in the tile
   int64_t q_begin, q_end, q_tile, tiles;
   int64_t unit_splits;
 };
@@ -37,11 +38,11 @@ class Tile {
     int64_t passes = 1;  // over the rows, each with a share of the taps (or of the channels, where there is one tap)
     Product product;     // all but the input
   };
-  // A pass of a unit: its part of the product, and where its input begins, in elements.
+  // A pass of a unit: its part of the product, and where its input begins: `taps` further on, at `channel`.
   struct Pass {
     Product product;
     DType dtype;
-    int64_t input, index;
+    int64_t channel, taps, index;
   };
 
   // Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
@@ -52,7 +53,8 @@ class Tile {
     void advance();
   };
 
-  void fill(int64_t rows);
+  void fill();
+  void fill_integers(int64_t begin, int64_t end);
   void narrow_row(float* row) const;
   void phase(int64_t index, int64_t p);
   Unit depthwise_unit(int64_t index, int64_t p) const;
@@ -61,13 +63,14 @@ class Tile {
   void widen_weights(const Unit& u, Pass& pass) const;
   void stream_weights(const Unit& u, const Pass& pass, int64_t blocks);
   void multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, float* tile) const;
+  void multiply_integers(const Pass& pass, const float* base, int rows, int panels, float* tile) const;
   float* at(int64_t row) const { return input_ + (row - low_) * l_.row; }
 
   const Dense& d_;
   const Layout& l_;
   float* input_ = nullptr;
   Stream next_input_, next_weights_[kMaxPanels];
-  int64_t index_ = -1, b_ = 0, q0_ = 0, q1_ = 0, low_ = 0;
+  int64_t index_ = -1, b_ = 0, q0_ = 0, q1_ = 0, low_ = 0, high_ = 0;  // input rows [low, high)
 };
 
 }  // namespace sonant::SONANT_ISA

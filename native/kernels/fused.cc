@@ -67,6 +67,8 @@ Vec apply(Op op, Vec a, Vec b, Vec c) {
       return gelu(a);
     case Op::gelu_tanh:
       return gelu_tanh(a);
+    case Op::elu:
+      return elu(a);
     case Op::sqrt:
       return sqrt(a);
     case Op::abs:

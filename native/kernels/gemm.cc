@@ -166,6 +166,8 @@ void multiply(const Product& p, int rows, int panels, DType dtype, float* tile) 
       return multiply_as<WeightF16>(p, rows, panels, tile);
     case DType::bf16:
       return multiply_as<WeightBf16>(p, rows, panels, tile);
+    case DType::q8:
+      return multiply_q8(p, rows, panels, tile);
     default:
       return multiply_as<WeightF32>(p, rows, panels, tile);
   }
@@ -188,6 +190,7 @@ void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile) 
 }
 
 void widen(const void* src, DType dtype, int64_t channels, float* dst) {
+  if (dtype == DType::q8) return widen_q8(src, channels, dst);
   const auto* w = static_cast<const uint16_t*>(src);
   if (dtype == DType::f16) {
     for (int64_t i = 0; i < channels * kPanel; i += kWidth) store(dst + i, load_f16(w + i));

@@ -36,16 +36,35 @@ struct Product {
   bool resume = false;  // add to what the tile holds: the sums of earlier taps or channels
 };
 
+// The same with rows in integers (dense_round.h) and q8 weights. All steps are in bytes.
+struct Int8Product {
+  const char* input = nullptr;   // integers of row 0 and tap 0
+  int64_t scales = 0, sums = 0;  // from there to the scales and the sums of the same blocks
+  int64_t step = 0, tap_step = 0;
+  const char* weight = nullptr;
+  int64_t weight_tap_step = 0, panel_step = 0;
+  int64_t taps = 1, blocks = 0;
+  bool resume = false;
+};
+
 // tile [rows][kTile] = the products with `panels` panels; 1 <= rows <= rows_at_once(panels). `dtype` is of the weights.
 void multiply(const Product& p, int rows, int panels, DType dtype, float* tile);
 
 // The same for inputs and weights in bf16 with the dot product of AVX512-BF16 (two channels a step); there only.
 void multiply_bf16(const Product& p, int rows, int panels, float* tile);
 
+void multiply_q8(const Product& p, int rows, int panels, float* tile);
+
+// A block's products are summed as integers, exactly; blocks, then taps, in f32 in order: sum * (x scale * w scale).
+// `fast` takes the instruction for it, which has_fast_dot() must have found; the bits are the same.
+void multiply_int8(const Int8Product& p, int rows, int panels, bool fast, float* tile);
+bool has_fast_dot();
+
 // Each of `width` <= 32 neighbouring channels with its own weight at each tap.
 void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile);
 
-// One tap of a packed panel widened to f32.
+// One tap of a packed panel widened to f32 [channels][32].
 void widen(const void* src, DType dtype, int64_t channels, float* dst);
+void widen_q8(const void* src, int64_t channels, float* dst);
 
 }  // namespace sonant::SONANT_ISA

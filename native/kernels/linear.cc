@@ -19,7 +19,7 @@ void linear(const Call& call, Context& context) {
   const int n_pro = static_cast<int>(call.integer(at::n_pro)), n_fused = call.n_in > 3 ? call.n_in - 3 : 0;
   d.prologue = decode(call, call.integer(at::prologue), call.in + 3, n_pro, x.dim, x.rank);
   d.epilogue = decode(call, call.integer(at::epilogue), call.in + 3 + n_pro, n_fused - n_pro, out.dim, out.rank);
-  d.bf16 = call.integer(at::precision) == static_cast<int64_t>(Precision::bf16);
+  d.precision = static_cast<Precision>(call.integer(at::precision));
   run_dense(d, context);
 }
 

@@ -216,8 +216,8 @@ void pad(const Call& call, Context& context) {
   const int64_t right = call.integer(attr::pad::right);
   need(left >= 0 && right >= 0 && y.size == left + x.size + right && x.outer == y.outer && x.inner == y.inner,
        "pad: a result of another shape");
-  const bool reflect = call.integer(attr::pad::mode) == static_cast<int64_t>(PadMode::reflect);
-  need(!reflect || x.size > 0 || y.size == 0, "pad: nothing to reflect");
+  const auto mode = static_cast<PadMode>(call.integer(attr::pad::mode));
+  need(mode == PadMode::zero || x.size > 0 || y.size == 0, "pad: nothing to reflect or to repeat");
   const size_t bytes = static_cast<size_t>(x.inner) * 4;
   copy_runs(context, {words(call.in[0]), x.size * x.inner, words(call.out[0]) + left * y.inner, y.size * y.inner,
                       x.size * x.inner, x.outer});
@@ -227,8 +227,10 @@ void pad(const Call& call, Context& context) {
     for (int64_t i = 0; i < left + right; ++i) {
       const int64_t at = i < left ? i : x.size + i;
       if (bytes == 0) continue;
-      if (reflect) {
-        std::memcpy(to + at * y.inner, from + mirrored(at - left, x.size) * x.inner, bytes);
+      if (mode != PadMode::zero) {
+        const int64_t edge = i < left ? 0 : x.size - 1;
+        const int64_t source = mode == PadMode::reflect ? mirrored(at - left, x.size) : edge;
+        std::memcpy(to + at * y.inner, from + source * x.inner, bytes);
       } else {
         std::memset(to + at * y.inner, 0, bytes);
       }

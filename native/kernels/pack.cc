@@ -1,5 +1,7 @@
 #include "pack.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace sonant {
@@ -62,6 +64,39 @@ void pack_depthwise(const float* src, const Shape& s, float* dst) {
   }
 }
 
+float widen_f16(uint16_t h) {
+  const float magnitude = std::ldexp(static_cast<float>(h & 0x3FF) + ((h & 0x7C00) ? 1024.0f : 0.0f),
+                                     ((h & 0x7C00) ? (h >> 10 & 31) : 1) - 25);
+  return h & 0x8000 ? -magnitude : magnitude;
+}
+
+// At most 32 channels of one output: integers (every fourth byte of four of `to` on) and their scale, as to_q8 in
+// backends/backend.py.
+void pack_q8_block(const float* src, int64_t channels, int8_t* to, uint16_t* scale) {
+  float top = 0;
+  for (int64_t c = 0; c < channels; ++c) top = std::isnan(src[c]) ? src[c] : std::max(top, std::fabs(src[c]));
+  top /= 127.0f;
+  if (!(top < 65520.0f)) throw std::runtime_error("a weight is not finite, or too large for the f16 scale of q8");
+  *scale = narrow_f16(top);
+  const float wide = widen_f16(*scale);
+  for (int64_t c = 0; c < channels && wide > 0; ++c) {
+    const float rounded = std::nearbyint(src[c] / wide);
+    to[c / 4 * 4 * kPanel + c % 4] = static_cast<int8_t>(std::min(127.0f, std::max(-127.0f, rounded)));
+  }
+}
+
+void pack_tap_q8(const float* src, int64_t row, int64_t outputs, int64_t channels, char* dst) {
+  for (int64_t c = 0; c < channels; c += kQ8Block, dst += kQ8Bytes) {
+    std::memset(dst, 0, static_cast<size_t>(kQ8Bytes));
+    for (int64_t lane = 0; lane < std::min(outputs, kPanel); ++lane) {
+      uint16_t scale = 0;
+      pack_q8_block(src + lane * row + c, std::min(channels - c, kQ8Block), reinterpret_cast<int8_t*>(dst) + 4 * lane,
+                    &scale);
+      std::memcpy(dst + kQ8Integers + 2 * lane, &scale, 2);
+    }
+  }
+}
+
 // One tap of one panel; `outputs` of its 32 lanes exist.
 void pack_tap(const float* src, int64_t row, int64_t outputs, int64_t channels, DType dtype, void* dst, int64_t at) {
   const int64_t pair = dtype == DType::bf16 ? 2 : 1;
@@ -91,7 +126,11 @@ void pack(PackRole role, const float* src, const int64_t* dims, int rank, int64_
     for (int64_t n = 0; n < s.outputs; n += kPanel) {
       for (int64_t k = 0; k < s.taps; ++k, at += tap) {
         const float* from = src + (g * s.outputs + n) * row + k * s.channels;
-        pack_tap(from, row, s.outputs - n, s.channels, dtype, dst, at);
+        if (dtype == DType::q8) {
+          pack_tap_q8(from, row, s.outputs - n, s.channels, static_cast<char*>(dst) + at);
+        } else {
+          pack_tap(from, row, s.outputs - n, s.channels, dtype, dst, at);
+        }
       }
     }
   }

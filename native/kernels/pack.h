@@ -3,6 +3,9 @@
 //
 //   f32, f16  [groups][ceil(N/groups / 32)][K][C/groups][32]             zero padded in N
 //   bf16      [groups][ceil(N/groups / 32)][K][ceil(C/groups / 2)][32][2]  pairs along C, zero padded
+//   q8        [groups][ceil(N/groups / 32)][K][ceil(C/groups / 32)] blocks of 1088 bytes: int8 [8][32][4] (four
+//   channels
+//             of every output side by side), then the f16 scales [32]; zero padded in N and C
 //   depthwise (C/groups == 1 and N == groups)  [K][C] f32, whatever the dtype asked for
 // linear is [N,C] with K = 1; lstm weights [D,4H,C] are D groups that all read the same C.
 #pragma once
@@ -17,6 +20,9 @@ namespace sonant {
 enum class PackRole { linear, conv, lstm };
 
 constexpr int64_t kPanel = 32;
+constexpr int64_t kQ8Block = 32;                        // channels
+constexpr int64_t kQ8Integers = kQ8Block * kPanel;      // bytes of a block before its scales
+constexpr int64_t kQ8Bytes = kQ8Integers + 2 * kPanel;  // of a block of one panel
 
 size_t packed_bytes(PackRole role, const int64_t* dims, int rank, int64_t groups, DType dtype);
 
@@ -28,10 +34,13 @@ uint16_t narrow_f16(float x);
 
 SONANT_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Elements (of dtype) of one tap of one panel, and the size of an element.
+// Elements (of dtype; bytes for q8) of one tap of one panel, and the size of an element.
 SONANT_INLINE int64_t panel_tap_elements(int64_t channels, DType dtype) {
+  if (dtype == DType::q8) return ceil_div(channels, kQ8Block) * kQ8Bytes;
   return dtype == DType::bf16 ? ceil_div(channels, 2) * 2 * kPanel : channels * kPanel;
 }
-SONANT_INLINE int64_t dtype_bytes(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4; }
+SONANT_INLINE int64_t dtype_bytes(DType dtype) {
+  return dtype == DType::q8 ? 1 : dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4;
+}
 
 }  // namespace sonant

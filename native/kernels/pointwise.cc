@@ -93,6 +93,8 @@ void step_f32(Op op, const float* const* arg, float* y, int64_t n) {
       return map([](Vec p) { return gelu(p); }, a, y, n);
     case Op::gelu_tanh:
       return map([](Vec p) { return gelu_tanh(p); }, a, y, n);
+    case Op::elu:
+      return map([](Vec p) { return elu(p); }, a, y, n);
     case Op::sqrt:
       return map([](Vec p) { return sqrt(p); }, a, y, n);
     case Op::abs:

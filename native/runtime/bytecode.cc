@@ -16,7 +16,7 @@ void check(bool condition, const char* what) {
   if (!condition) malformed(what);
 }
 
-int64_t dtype_bytes(DType t) { return t == DType::f16 || t == DType::bf16 ? 2 : 4; }
+int64_t dtype_bytes(DType t) { return t == DType::q8 ? 1 : t == DType::f16 || t == DType::bf16 ? 2 : 4; }
 
 // Words [at, end) of one block or instruction.
 struct Cursor {
@@ -42,7 +42,7 @@ struct Cursor {
 
 // dtype, rank and dims of a tensor; the number of its bytes (as plain elements).
 int64_t read_signature(const int64_t* words, Tensor& t) {
-  check(words[3] >= 0 && words[3] <= 3, "a tensor of an unknown dtype");
+  check(words[3] >= 0 && words[3] <= static_cast<int64_t>(DType::q8), "a tensor of an unknown dtype");
   check(words[4] >= 0 && words[4] <= kMaxRank, "a tensor of an impossible rank");
   t.dtype = static_cast<DType>(words[3]);
   t.rank = static_cast<int32_t>(words[4]);
@@ -139,17 +139,13 @@ void check_attr(const OpRow& row, const Call& c, int i, int32_t n_states) {
     case AttrKind::state:
       check(v >= -1 && v < n_states, "a state outside the table");
       break;
-    case AttrKind::precision:
-    case AttrKind::mask:
-    case AttrKind::pad_mode:
-    case AttrKind::interpolate_mode:
-      check(v == 0 || v == 1, "an attribute outside its list");
-      break;
     case AttrKind::dtype:
       check(v >= 0 && v <= 3, "an unknown dtype");
       break;
-    default:
-      break;
+    default: {
+      const int64_t choices = kChoices[static_cast<int>(row.attrs[i])];
+      check(choices == 0 || (v >= 0 && v < choices), "an attribute outside its list");
+    }
   }
 }
 
@@ -237,8 +233,6 @@ Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t
   Code code;
   code.tensors.reserve(static_cast<size_t>(n_words / kTensorWords) + 1);
   code.blocks.resize(n_blocks);
-  for (size_t b = 0; b < n_blocks; ++b) {  // all of them first: a block ends where the next one starts
-  }
   for (size_t b = 0; b < n_blocks; ++b) {
     check(starts[b] >= head.at && starts[b] < n_words, "a block outside the code");
     check(b == 0 || starts[b] > starts[b - 1], "blocks out of order");
@@ -254,8 +248,10 @@ Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t
   return code;
 }
 
-Tensor decode_state(const int64_t* words) {
+Tensor decode_state(const int64_t* words, bool* ring) {
   Tensor t;
+  check(words[0] == 0 || words[0] == 1, "a state of an unknown kind");
+  *ring = words[0] == 1;
   read_signature(words, t);
   check(t.rank >= 1, "a state without rows");
   check(words[2] != 0, "a state at address 0");

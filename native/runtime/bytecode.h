@@ -10,6 +10,9 @@
 // its count and values; a step list is the number of steps, then per step the opcode of a pointwise op, the number of
 // arguments, and pairs (0, register) or (1, bits of a double). Empty steps are -1.
 //
+// The table of states, beside the code: for each, in the order of Plan.states, the words of a tensor whose offset is
+// its address and whose space is 0, or 1 for a ring (position p of a row lies at p % capacity).
+//
 // loop: inputs = [initial carries..., carry inputs of the body..., carry outputs of the body..., (done), values of the
 // body to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs =
 // [block, n_carry, trips, has_done].
@@ -50,8 +53,8 @@ constexpr int kTensorWords = 5 + kMaxRank;
 
 Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t n_states);
 
-// The tensor at `words` with its address in the offset word (a state).
-Tensor decode_state(const int64_t* words);
+// The state at `words`, and whether it is a ring.
+Tensor decode_state(const int64_t* words, bool* ring);
 
 // The kernel's name for messages.
 inline const OpRow& row_of(Op op) { return kOpRows[static_cast<int>(op)]; }

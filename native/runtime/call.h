@@ -13,7 +13,7 @@
 
 namespace sonant {
 
-enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3 };
+enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3, q8 = 4 };  // q8: packed weights only
 
 constexpr int kMaxRank = 6;
 
@@ -64,6 +64,7 @@ struct Context {
   void* pool = nullptr;
   int32_t n_threads = 1;
   const Tensor* states = nullptr;  // [n_rows, ...] each; attributes of kind state index this array
+  const uint8_t* rings = nullptr;  // for each state: 1 where position p of a row lies at p % capacity
   int32_t n_states = 0;
 
   SONANT_INLINE void for_each(int64_t n, int64_t grain, const Range& f) const { parallel(pool, n, grain, f); }

@@ -114,6 +114,12 @@ class Player {
   Context context_;
 };
 
+// A pool as one run sees it.
+struct PoolShare {
+  Pool* pool;
+  int threads;
+};
+
 }  // namespace
 
 Outcome run(const Run& run, const KernelTable& kernels, Pool& pool) {
@@ -122,13 +128,16 @@ Outcome run(const Run& run, const KernelTable& kernels, Pool& pool) {
   Memory memory = run.memory;
   memory.arena = static_cast<char*>(arena.data);
   const Code code = decode(run.words, run.n_words, memory, static_cast<int32_t>(run.states.size()));
+  PoolShare share = {&pool, run.threads > 0 ? std::min(run.threads, pool.n_threads()) : pool.n_threads()};
   Context context;
   context.parallel = [](void* p, int64_t n, int64_t grain, const Range& f) {
-    static_cast<Pool*>(p)->parallel(n, grain, f);
+    const auto* of = static_cast<PoolShare*>(p);
+    of->pool->parallel(n, grain, f, of->threads);
   };
-  context.pool = &pool;
-  context.n_threads = pool.n_threads();
+  context.pool = &share;
+  context.n_threads = share.threads;
   context.states = run.states.data();
+  context.rings = run.rings.data();
   context.n_states = static_cast<int32_t>(run.states.size());
   return Player(run, code, kernels, context).play(0, 0);
 }

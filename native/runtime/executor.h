@@ -15,6 +15,8 @@ struct Run {
   int64_t n_words = 0;
   Memory memory;  // `arena` is set by run()
   std::vector<Tensor> states;
+  std::vector<uint8_t> rings;       // of each state: whether it is one
+  int threads = 0;                  // how many of the pool's may compute; 0: all
   const int32_t* cancel = nullptr;  // looked at between kernels; may be null
   double* seconds = nullptr;        // [kOps]: time spent in each op is added, if not null
 };

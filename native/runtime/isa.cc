@@ -30,7 +30,7 @@ struct Isa {
 };
 
 const std::vector<Isa>& all_isas() {
-  static const CpuFeatures cpu = cpu_features();
+  static const CpuFeatures& cpu = cpu_features();
   static const std::vector<Isa> all = {
     {"generic", true, generic::table},
 #if defined(__x86_64__)

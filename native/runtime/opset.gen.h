@@ -6,7 +6,7 @@
 // clang-format off
 namespace sonant {
 
-constexpr int kOpsetVersion = 1;
+constexpr int kOpsetVersion = 2;
 
 // Opcodes: the position of each op in the opset table.
 enum class Op : int32_t {
@@ -16,58 +16,62 @@ enum class Op : int32_t {
   embedding = 3,
   lstm = 4,
   attention = 5,
-  layer_norm = 6,
-  instance_affine = 7,
-  add = 8,
-  sub = 9,
-  mul = 10,
-  div = 11,
-  minimum = 12,
-  maximum = 13,
-  greater = 14,
-  equal = 15,
-  atan2 = 16,
-  exp = 17,
-  log = 18,
-  sin = 19,
-  cos = 20,
-  tanh = 21,
-  sigmoid = 22,
-  relu = 23,
-  silu = 24,
-  gelu = 25,
-  gelu_tanh = 26,
-  sqrt = 27,
-  abs = 28,
-  floor = 29,
-  round = 30,
-  leaky_relu = 31,
-  snake = 32,
-  affine = 33,
-  where = 34,
-  pointwise = 35,
-  cast = 36,
-  concat = 37,
-  slice = 38,
-  reshape = 39,
-  transpose = 40,
-  pad = 41,
-  gather = 42,
-  expand = 43,
-  interpolate = 44,
-  cumsum_turns = 45,
-  sum = 46,
-  mean = 47,
-  max = 48,
-  stft = 49,
-  istft = 50,
-  randn = 51,
-  sample = 52,
-  state_read = 53,
-  state_write = 54,
-  loop = 55,
+  attention_weights = 6,
+  rope_table = 7,
+  rope = 8,
+  layer_norm = 9,
+  instance_affine = 10,
+  add = 11,
+  sub = 12,
+  mul = 13,
+  div = 14,
+  minimum = 15,
+  maximum = 16,
+  greater = 17,
+  equal = 18,
+  atan2 = 19,
+  exp = 20,
+  log = 21,
+  sin = 22,
+  cos = 23,
+  tanh = 24,
+  sigmoid = 25,
+  relu = 26,
+  silu = 27,
+  gelu = 28,
+  gelu_tanh = 29,
+  elu = 30,
+  sqrt = 31,
+  abs = 32,
+  floor = 33,
+  round = 34,
+  leaky_relu = 35,
+  snake = 36,
+  affine = 37,
+  where = 38,
+  pointwise = 39,
+  cast = 40,
+  concat = 41,
+  slice = 42,
+  reshape = 43,
+  transpose = 44,
+  pad = 45,
+  gather = 46,
+  expand = 47,
+  interpolate = 48,
+  cumsum_turns = 49,
+  sum = 50,
+  mean = 51,
+  max = 52,
+  stft = 53,
+  istft = 54,
+  randn = 55,
+  sample = 56,
+  state_read = 57,
+  state_write = 58,
+  loop = 59,
 };
-constexpr int kOps = 56;
+constexpr int kOps = 60;
 
 // Ops with a kernel: `void name(const Call&, Context&)` per instruction set.
 #define SONANT_KERNELS(X) \
@@ -77,6 +81,9 @@ constexpr int kOps = 56;
   X(embedding) \
   X(lstm) \
   X(attention) \
+  X(attention_weights) \
+  X(rope_table) \
+  X(rope) \
   X(layer_norm) \
   X(instance_affine) \
   X(pointwise) \
@@ -111,6 +118,9 @@ namespace linear { enum : int { prologue = 0, epilogue = 1, n_pro = 2, precision
 namespace conv1d { enum : int { stride = 0, dilation = 1, pad_left = 2, pad_right = 3, groups = 4, state = 5, prologue = 6, epilogue = 7, n_pro = 8, precision = 9 }; }
 namespace conv_transpose1d { enum : int { stride = 0, trim_left = 1, trim_right = 2, groups = 3, state = 4, prologue = 5, epilogue = 6, n_pro = 7, precision = 8 }; }
 namespace attention { enum : int { heads = 0, kv_heads = 1, scale = 2, mask = 3, window = 4, state_k = 5, state_v = 6 }; }
+namespace attention_weights { enum : int { head_ids = 0, heads = 1, kv_heads = 2, scale = 3, state_k = 4 }; }
+namespace rope_table { enum : int { length = 0, size = 1, theta = 2 }; }
+namespace rope { enum : int { heads = 0, layout = 1 }; }
 namespace layer_norm { enum : int { eps = 0 }; }
 namespace instance_affine { enum : int { eps = 0 }; }
 namespace leaky_relu { enum : int { slope = 0 }; }
@@ -137,12 +147,15 @@ namespace loop { enum : int { body = 0, n_carry = 1, trips = 2, has_done = 3 }; 
 }  // namespace attr
 
 // Values of enumerated attributes.
-enum class Precision : int32_t { f32 = 0, bf16 = 1 };
+enum class Precision : int32_t { f32 = 0, bf16 = 1, int8 = 2 };
 enum class Mask : int32_t { none = 0, causal = 1 };
-enum class PadMode : int32_t { zero = 0, reflect = 1 };
+enum class RopeLayout : int32_t { interleaved = 0, halves = 1 };
+enum class PadMode : int32_t { zero = 0, reflect = 1, edge = 2 };
 enum class InterpolateMode : int32_t { nearest = 0, linear = 1 };
 
-enum class AttrKind : int8_t { none, steps, integer, precision, state, real, mask, dtype, dim, dims, ints, pad_mode, interpolate_mode, block };
+enum class AttrKind : int8_t { none, steps, integer, precision, state, real, mask, ints, dim, rope_layout, dtype, dims, pad_mode, interpolate_mode, block };
+// How many values an attribute of each kind has; 0: it is not of a list.
+constexpr int64_t kChoices[] = {0, 0, 0, 3, 0, 0, 2, 0, 0, 2, 0, 0, 3, 2, 0};
 constexpr int kMaxAttrs = 10;
 
 // One row of the opset. n_most is -1 where the last operand is repeated; n_named counts it once.
@@ -160,6 +173,9 @@ constexpr OpRow kOpRows[kOps] = {
     {"embedding", 2, 2, 2, 1, 0, false, {}},
     {"lstm", 4, 4, 4, 1, 0, false, {}},
     {"attention", 3, 5, 5, 1, 7, false, {AttrKind::integer, AttrKind::integer, AttrKind::real, AttrKind::mask, AttrKind::integer, AttrKind::state, AttrKind::state}},
+    {"attention_weights", 3, 3, 3, 1, 5, false, {AttrKind::ints, AttrKind::integer, AttrKind::integer, AttrKind::real, AttrKind::state}},
+    {"rope_table", 1, 1, 1, 1, 3, false, {AttrKind::dim, AttrKind::integer, AttrKind::real}},
+    {"rope", 2, 2, 2, 1, 2, false, {AttrKind::integer, AttrKind::rope_layout}},
     {"layer_norm", 1, 3, 3, 1, 1, false, {AttrKind::real}},
     {"instance_affine", 3, 3, 3, 2, 1, false, {AttrKind::real}},
     {"add", 2, 2, 2, 1, 0, true, {}},
@@ -181,6 +197,7 @@ constexpr OpRow kOpRows[kOps] = {
     {"silu", 1, 1, 1, 1, 0, true, {}},
     {"gelu", 1, 1, 1, 1, 0, true, {}},
     {"gelu_tanh", 1, 1, 1, 1, 0, true, {}},
+    {"elu", 1, 1, 1, 1, 0, true, {}},
     {"sqrt", 1, 1, 1, 1, 0, true, {}},
     {"abs", 1, 1, 1, 1, 0, true, {}},
     {"floor", 1, 1, 1, 1, 0, true, {}},

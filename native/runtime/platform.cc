@@ -12,6 +12,13 @@
 #else
 #include <pthread.h>
 #endif
+#if defined(__aarch64__) && defined(_WIN32)
+#include <windows.h>
+#endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/mman.h>
@@ -24,10 +31,22 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = size_t{8} << 20;
 
-}  // namespace
+#if defined(__aarch64__)
+bool has_neon_dot() {
+#if defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#elif defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(_WIN32)
+  return IsProcessorFeaturePresent(43) != 0;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
+#else
+  return false;
+#endif
+}
+#endif
 
 #if defined(__x86_64__) || defined(__i386__)
-CpuFeatures cpu_features() {
+CpuFeatures find_features() {
   CpuFeatures found;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
@@ -42,29 +61,42 @@ CpuFeatures cpu_features() {
   constexpr unsigned kAvx512 = kF | kDq | kBw | kVl;
   found.avx2 = saves_ymm && (b & kAvx2) != 0;
   found.avx512 = found.avx2 && saves_zmm && (b & kAvx512) == kAvx512;
-  if (found.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) found.avx512bf16 = (a & (1u << 5)) != 0;
+  found.avx512_vnni = found.avx512 && (c & (1u << 11)) != 0;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
+    found.avx_vnni = found.avx2 && (a & (1u << 4)) != 0;
+    found.avx512bf16 = found.avx512 && (a & (1u << 5)) != 0;
+  }
   // Measured (docs/log.md): full rate on AMD's Zen 4 and 5, half rate on Intel's Sapphire Rapids.
   constexpr unsigned kFromAuthenticAMD = 0x68747541;  // "Auth"
   found.slow_bf16 = found.avx512bf16 && __get_cpuid(0, &a, &b, &c, &d) != 0 && b != kFromAuthenticAMD;
   return found;
 }
 
-void spin_pause() { __builtin_ia32_pause(); }
 #else
-CpuFeatures cpu_features() {
+CpuFeatures find_features() {
   CpuFeatures found;
 #if defined(__aarch64__)
   found.neon = true;  // part of the base instruction set
+  found.neon_dot = has_neon_dot();
 #endif
   return found;
 }
+#endif
+
+}  // namespace
 
 void spin_pause() {
-#if defined(__aarch64__)
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
 }
-#endif
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures found = find_features();
+  return found;
+}
 
 int available_cpus() {
 #if defined(__linux__)

@@ -12,9 +12,12 @@ struct CpuFeatures {
   bool avx512bf16 = false;  // and BF16
   bool slow_bf16 = false;   // whose dot product runs at half the rate of the f32 one
   bool neon = false;
+  // Products of bytes in fours (integers, so that the bits are the same without): of 256 and of 512 bits, of NEON.
+  bool avx_vnni = false, avx512_vnni = false, neon_dot = false;
 };
 
-CpuFeatures cpu_features();
+// What this machine has; found out once.
+const CpuFeatures& cpu_features();
 
 // CPUs that this process may use.
 int available_cpus();

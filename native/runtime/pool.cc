@@ -38,13 +38,17 @@ bool spin_until(const Ready& ready) {
 struct Pool::Job {
   const Range& f;
   const int64_t n, grain;
+  const int most_helpers;
   std::atomic<int64_t> next{0};
   std::atomic<int> helpers{0};
   std::mutex error_mutex;
   std::exception_ptr error;
 
-  Job(const Range& f, int64_t n, int64_t grain) : f(f), n(n), grain(grain) {}
-  bool has_pieces() const { return next.load(std::memory_order_relaxed) < n; }
+  Job(const Range& f, int64_t n, int64_t grain, int most_helpers)
+      : f(f), n(n), grain(grain), most_helpers(most_helpers) {}
+  bool wants_help() const {
+    return next.load(std::memory_order_relaxed) < n && helpers.load(std::memory_order_relaxed) < most_helpers;
+  }
 };
 
 struct Pool::Shared {
@@ -164,7 +168,7 @@ void Pool::work_on(Job& job) {
 void Pool::worker(Shared* shared) {
   std::unique_lock<std::mutex> lock(shared->mutex);
   while (!shared->stopping) {
-    const auto found = std::find_if(shared->jobs.begin(), shared->jobs.end(), [](Job* j) { return j->has_pieces(); });
+    const auto found = std::find_if(shared->jobs.begin(), shared->jobs.end(), [](Job* j) { return j->wants_help(); });
     if (found != shared->jobs.end()) {
       Job& job = **found;
       job.helpers.fetch_add(1, std::memory_order_relaxed);
@@ -186,14 +190,14 @@ void Pool::worker(Shared* shared) {
   }
 }
 
-void Pool::parallel(int64_t n, int64_t grain, const Range& f) {
+void Pool::parallel(int64_t n, int64_t grain, const Range& f, int threads) {
   grain = std::max<int64_t>(grain, 1);
-  if (n_threads_ == 1 || n <= grain) {
+  if (threads <= 1 || n_threads_ == 1 || n <= grain) {
     for (int64_t begin = 0; begin < n; begin += grain) f(begin, std::min(begin + grain, n));
     return;
   }
   Shared* shared = shared_;
-  Job job(f, n, grain);
+  Job job(f, n, grain, threads - 1);
   bool wake = false;
   {
     std::lock_guard<std::mutex> lock(shared->mutex);
@@ -203,7 +207,7 @@ void Pool::parallel(int64_t n, int64_t grain, const Range& f) {
     wake = shared->sleeping > 0;
   }
   if (wake) {
-    if (n <= 2 * grain) {
+    if (n <= 2 * grain || threads == 2) {
       shared->work.notify_one();
     } else {
       shared->work.notify_all();

@@ -24,8 +24,8 @@ class Pool {
 
   int n_threads() const { return n_threads_; }
 
-  // As Context::for_each.
-  void parallel(int64_t n, int64_t grain, const Range& f);
+  // As Context::for_each, on at most `threads` threads, the caller's included.
+  void parallel(int64_t n, int64_t grain, const Range& f, int threads);
 
   // A workspace of at least `bytes` (64-byte aligned); give it back with release. A few are kept for later runs.
   void* acquire(size_t bytes);

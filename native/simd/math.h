@@ -65,6 +65,21 @@ inline Vec exp(Vec x) {
   return p * low * high;
 }
 
+// x, or e^x - 1 below zero; 2e-7 there too, however small x is.
+inline Vec elu(Vec x) {
+  Vec low = max(set1(-87.3f), min(zero(), x));  // in this order a NaN is handed on
+  Vec n = round(low * set1(1.44269504088896341f));
+  Vec r = fnma(n, set1(0.693359375f), low);
+  r = fnma(n, set1(-2.12194440054690583e-4f), r);
+  Vec p = fma(set1(1.9875691500e-4f), r, set1(1.3981999507e-3f));
+  p = fma(p, r, set1(8.3334519073e-3f));
+  p = fma(p, r, set1(4.1665795894e-2f));
+  p = fma(p, r, set1(1.6666665459e-1f));
+  p = fma(p, r, set1(5.0000001201e-1f));
+  Vec power = from_bits((to_int(n) + iset1(127)) << 23);
+  return select(x > zero(), x, fma(fma(p * r, r, r), power, power - set1(1.0f)));
+}
+
 // exp for x <= 0 where results below 1e-38 may be zero (softmax, sigmoid): one factor is enough.
 inline Vec exp_nonpositive(Vec x) {
   Vec clamped = max(set1(-87.3f), x);

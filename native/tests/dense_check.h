@@ -65,6 +65,26 @@ inline float rounded(float x, DType dtype) {
   return x;
 }
 
+// Rows of `channels` numbers in blocks of 32: q8 (an f16 scale) or the precision int8 (an f32 one).
+inline void round_blocks(Floats& v, int64_t channels, bool half_scale) {
+  for (int64_t row = 0; row < static_cast<int64_t>(v.size()); row += channels)
+    for (int64_t c = 0; c < channels; c += 32) {
+      float* x = v.data() + row + c;
+      const int64_t n = std::min<int64_t>(32, channels - c);
+      float top = 0;
+      for (int64_t i = 0; i < n; ++i) top = std::max(top, std::fabs(x[i]));
+      const float scale = half_scale ? rounded(top / 127, DType::f16) : top / 127;
+      for (int64_t i = 0; i < n; ++i)
+        x[i] = scale == 0 ? 0 : std::nearbyint(half_scale ? x[i] / scale : x[i] * (127 / top)) * scale;
+    }
+}
+
+// Weights [..., channels] as their dtype holds them.
+inline void round_weights(Floats& w, int64_t channels, DType dtype) {
+  if (dtype == DType::q8) return round_blocks(w, channels, true);
+  for (float& v : w) v = rounded(v, dtype);
+}
+
 inline double real_of(int64_t bits) {
   double v;
   std::memcpy(&v, &bits, 8);

@@ -135,6 +135,8 @@ struct Threads {
     context.n_threads = n;
     context.states = states.data();
     context.n_states = static_cast<int32_t>(states.size());
+    static const std::vector<uint8_t> none(64, 0);
+    context.rings = none.data();
   }
 };
 

@@ -56,6 +56,11 @@ void ranges() {
       "exp_nonpositive", [](Vec x) { return exp_nonpositive(x); }, [](double x) { return std::exp(x); }, -100, 0, 2e-7,
       1e-30);
   check(
+      "elu", [](Vec x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, -90, 3, 2e-7, 1e-3);
+  check(
+      "elu", [](Vec x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, -1e-3, 1e-4, 2e-7,
+      1e-9);
+  check(
       "log", [](Vec x) { return log(x); }, [](double x) { return std::log(x); }, 1e-6, 4, 3e-7, 1e-3);
   check(
       "log", [](Vec x) { return log(x); }, [](double x) { return std::log(x); }, 1, 1e9, 2e-7, 1e-3);

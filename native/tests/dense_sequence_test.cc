@@ -38,8 +38,8 @@ std::vector<double> expected(const Lstm& s, const Floats& x, const Floats& wi, c
 void check_lstm(const Lstm& s) {
   Floats x = random(s.b * s.t * s.c), wi = random(s.d * 4 * s.h * s.c, 0.3f), wh = random(s.d * 4 * s.h * s.h, 0.3f);
   Floats bias = random(s.d * 4 * s.h);
-  for (float& v : wi) v = rounded(v, s.dtype);
-  for (float& v : wh) v = rounded(v, s.dtype);
+  round_weights(wi, s.c, s.dtype);
+  round_weights(wh, s.h, s.dtype);
   const auto run = [&](Floats in, int64_t b, int threads) {
     Node node;
     Floats y(static_cast<size_t>(b * s.t * s.d * s.h), NAN);
@@ -107,8 +107,10 @@ Floats run(const Att& s, Floats q, Floats k, Floats v, double scale, int threads
 
 // Chunks of queries through the states must give the bits of all at once.
 void check_states(const Att& s, const Floats& q, const Floats& k, const Floats& v, double scale, const Floats* want,
-                  DType dtype) {
-  const int64_t capacity = s.t + 3, channels = s.kv * s.size, wide = s.heads * s.size;
+                  DType dtype, bool ring = false) {
+  // A ring a little larger than the longest chunk below and the window: it is gone round several times.
+  const int64_t longest = static_cast<int64_t>(std::sqrt(2.0 * static_cast<double>(s.t))) + 1;
+  const int64_t capacity = ring ? longest + s.window : s.t + 3, channels = s.kv * s.size, wide = s.heads * s.size;
   const int64_t bytes = dtype_bytes(dtype) * (s.b + 1) * capacity * channels;
   std::vector<uint8_t> state_k(bytes), state_v(bytes);
   const std::vector<Tensor> states = {tensor(state_k.data(), {s.b + 1, capacity, channels}, dtype),
@@ -131,6 +133,8 @@ void check_states(const Att& s, const Floats& q, const Floats& k, const Floats& 
     node.out = {tensor(y, {s.b, n, wide})};
     node.attr = {s.heads, s.kv, real_bits(scale), s.causal, s.window, 0, 1};
     Threads pool(2, states);
+    const std::vector<uint8_t> rings(2, ring);
+    pool.context.rings = rings.data();
     isa::attention(node.call(), pool.context);
     for (int64_t b = 0; b < s.b; ++b)
       std::copy(y.begin() + b * n * wide, y.begin() + (b + 1) * n * wide, joined.begin() + (b * s.t + from) * wide);
@@ -139,13 +143,14 @@ void check_states(const Att& s, const Floats& q, const Floats& k, const Floats& 
   };
   for (; from < s.t; ++size) chunk(std::min(size, s.t - from));
   if (want)
-    same("attention states", joined, *want);
+    same(ring ? "attention ring" : "attention states", joined, *want);
   else {
     Floats rk = k, rv = v;
     for (float& e : rk) e = rounded(e, dtype);
     for (float& e : rv) e = rounded(e, dtype);
     close("attention 16-bit states", joined, expected(s, q, rk, rv, scale, 0), 1e-5);
   }
+  if (ring) return;
   from = 0;
   bool refused = false;
   try {
@@ -165,6 +170,7 @@ void check_attention(const Att& s) {
   same("attention threads", y, run(s, q, k, v, scale, 3));
   if (!s.causal || s.t != s.keys) return;
   check_states(s, q, k, v, scale, &y, DType::f32);
+  if (s.window > 0) check_states(s, q, k, v, scale, &y, DType::f32, true);
   check_states(s, q, k, v, scale, nullptr, DType::f16);
   check_states(s, q, k, v, scale, nullptr, DType::bf16);
 }
@@ -172,7 +178,7 @@ void check_attention(const Att& s) {
 }  // namespace
 
 int main() {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8})
     for (const Lstm& s : {Lstm{1, 1, 3, 5, 1, dtype}, Lstm{1, 9, 20, 32, 2, dtype}, Lstm{3, 17, 31, 40, 2, dtype},
                           Lstm{14, 5, 8, 16, 2, dtype}})
       check_lstm(s);

@@ -1,5 +1,7 @@
 // linear, conv1d and conv_transpose1d against plain loops in double, and bit for bit against themselves: threads, rows
 // alone or among others, chunks with state. For the instruction set it is compiled for.
+#include "../kernels/dense_round.h"
+#include "../kernels/gemm.h"
 #include "dense_check.h"
 
 using namespace harness;
@@ -9,7 +11,8 @@ namespace {
 
 struct Conv {
   int64_t b = 1, t = 1, c = 1, n = 1, k = 1, stride = 1, dilation = 1, left = 0, right = 0, groups = 1;
-  bool transposed = false, bf16 = false, bias = true;
+  bool transposed = false, bias = true;
+  Precision precision = Precision::f32;
   DType dtype = DType::f32;
   Steps pro, epi;
   std::vector<Dims> pro_dims, epi_dims;
@@ -23,6 +26,12 @@ int64_t out_rows(const Conv& s) {
   return (s.t + s.left + s.right - (s.k - 1) * s.dilation - 1) / s.stride + 1;
 }
 
+void round_input(const Conv& s, Floats& x) {
+  if (s.precision == Precision::int8) round_blocks(x, s.c / s.groups, false);
+  if (s.precision == Precision::bf16)
+    for (float& v : x) v = rounded(v, DType::bf16);
+}
+
 // Everything random of one case.
 struct Data {
   Floats x, w, bias, state;
@@ -32,11 +41,10 @@ struct Data {
         w(random(s.n * s.k * s.c / s.groups)),
         bias(random(s.n)),
         state(random((s.b + 1) * (s.context > 0 ? s.context : 0) * s.c)) {
-    for (float& v : w) v = rounded(v, s.dtype);
+    round_weights(w, s.c / s.groups, s.dtype);
     for (const Dims& d : s.pro_dims) pro.push_back(random(product(d)));
     for (const Dims& d : s.epi_dims) epi.push_back(random(product(d)));
-    if (s.bf16)
-      for (float& v : state) v = rounded(v, DType::bf16);
+    round_input(s, state);
     for (Floats& p : pro)
       for (float& v : p) v += v < 0 ? -0.5f : 0.5f;  // alpha away from zero
   }
@@ -44,8 +52,9 @@ struct Data {
 
 std::vector<double> expected(const Conv& s, const Data& d, std::vector<int32_t>& slots) {
   std::vector<double> x = reference_steps(s.pro, {d.x.begin(), d.x.end()}, {s.b, s.t, s.c}, d.pro, s.pro_dims);
-  if (s.bf16)
-    for (double& v : x) v = rounded(static_cast<float>(v), DType::bf16);
+  Floats narrow(x.begin(), x.end());
+  round_input(s, narrow);
+  if (s.precision != Precision::f32) x.assign(narrow.begin(), narrow.end());
   const int64_t rows = out_rows(s), cg = s.c / s.groups, ng = s.n / s.groups, kept = s.context > 0 ? s.context : 0;
   std::vector<double> y(static_cast<size_t>(s.b * rows * s.n));
   const auto input = [&](int64_t b, int64_t r, int64_t c) -> double {
@@ -87,7 +96,7 @@ Floats run(const Conv& s, Data& d, int threads, Floats* state, std::vector<int32
   else
     node.attr = {s.stride, s.dilation, s.left, s.right, s.groups, which};
   const int64_t pro = node.steps(s.pro), epi = node.steps(s.epi);
-  node.attr.insert(node.attr.end(), {pro, epi, static_cast<int64_t>(d.pro.size()), s.bf16});
+  node.attr.insert(node.attr.end(), {pro, epi, static_cast<int64_t>(d.pro.size()), static_cast<int64_t>(s.precision)});
   std::vector<Tensor> states;
   if (state) states.push_back(tensor(*state, {s.b + 1, s.context, s.c}));
   Threads pool(threads, states);
@@ -103,20 +112,24 @@ Floats check(const char* name, const Conv& s) {
   const auto want = expected(s, d, slots);
   Floats state = d.state, again = d.state;
   Floats y = run(s, d, 1, s.context >= 0 ? &state : nullptr, slots);
-  close(name, y, want, s.bf16 ? 4e-5 : 5e-6);
+  close(name, y, want, s.precision == Precision::bf16 ? 4e-5 : 5e-6);
   same(name, y, run(s, d, 3, s.context >= 0 ? &again : nullptr, slots));
   same("state", state, again);
   return y;
 }
 
+std::vector<Precision> precisions(DType dtype) {
+  return {Precision::f32, dtype == DType::q8 ? Precision::int8 : Precision::bf16};
+}
+
 void shapes() {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
-    for (bool bf16 : {false, true}) {
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8})
+    for (Precision precision : precisions(dtype)) {
       for (int64_t n : {1, 22, 33, 64})
         for (int64_t c : {1, 9, 17, 64})
           for (int64_t t : {1, 2, 5, 13, 40}) {
             Conv s;
-            s.t = t, s.c = c, s.n = n, s.dtype = dtype, s.bf16 = bf16;
+            s.t = t, s.c = c, s.n = n, s.dtype = dtype, s.precision = precision;
             check("k1", s);
             s.b = 2, s.k = 3, s.left = 2, s.right = 2, s.dilation = 2;
             check("k3 d2", s);
@@ -135,7 +148,7 @@ void shapes() {
 }
 
 void groups() {
-  for (DType dtype : {DType::f32, DType::bf16})
+  for (DType dtype : {DType::f32, DType::bf16, DType::q8})
     for (int64_t t : {1, 7, 50})
       for (int64_t c : {3, 32, 70}) {
         Conv s;
@@ -146,7 +159,8 @@ void groups() {
           check("depthwise transposed", s);
         }
         Conv g;
-        g.t = t, g.c = 6 * 5, g.n = 6 * 7, g.groups = 6, g.k = 3, g.left = g.right = 1, g.dtype = dtype, g.bf16 = true;
+        g.t = t, g.c = 6 * 5, g.n = 6 * 7, g.groups = 6, g.k = 3, g.left = g.right = 1, g.dtype = dtype,
+        g.precision = precisions(dtype)[1];
         check("groups", g);
         g.transposed = true, g.stride = 2;
         check("groups transposed", g);
@@ -231,10 +245,11 @@ void chunks(Conv s, const std::vector<int64_t>& sizes) {
 }
 
 void states() {
-  for (DType dtype : {DType::f32, DType::bf16})
-    for (bool bf16 : {false, true}) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::q8})
+    for (Precision precision : precisions(dtype)) {
       Conv s;
-      s.b = 2, s.t = 34, s.c = 19, s.n = 37, s.k = 3, s.dilation = 4, s.context = 8, s.dtype = dtype, s.bf16 = bf16;
+      s.b = 2, s.t = 34, s.c = 19, s.n = 37, s.k = 3, s.dilation = 4, s.context = 8, s.dtype = dtype;
+      s.precision = precision;
       s.pro = {{Op::leaky_relu, {0, 0.1}}};
       chunks(s, {1, 2, 20, 1, 10});
       s.dilation = 1, s.k = 4, s.stride = 2, s.context = 2;
@@ -250,36 +265,61 @@ void states() {
     }
 }
 
-Floats run_linear(Floats& x, Floats& w, Floats& bias, int64_t t, int64_t n, int64_t c, DType dtype, int threads) {
+Floats run_linear(Floats& x, Floats& w, Floats& bias, int64_t t, int64_t n, int64_t c, DType dtype, int threads,
+                  Precision precision = Precision::f32) {
   Node node;
   Floats y(static_cast<size_t>(t * n), NAN);
   node.in = {tensor(x, {1, t, c}), node.weight(PackRole::linear, w, {n, c}, 1, dtype), tensor(bias, {n})};
   node.out = {tensor(y, {1, t, n})};
-  node.attr = {-1, -1, 0, 0};
+  node.attr = {-1, -1, 0, static_cast<int64_t>(precision)};
   Threads pool(threads);
   isa::linear(node.call(), pool.context);
   return y;
 }
 
 // A row's bits must not depend on the rows beside it.
-void rows_alone() {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
-    for (int64_t c : {33, 512, 1090, 2501}) {
-      const int64_t t = 130, n = 70;
-      Floats x = random(t * c), w = random(n * c), bias = random(n);
-      for (float& v : w) v = rounded(v, dtype);
-      const Floats all = run_linear(x, w, bias, t, n, c, dtype, 2);
-      std::vector<double> want(all.size());
-      for (int64_t i = 0; i < t * n; ++i) {
-        want[i] = bias[i % n];
-        for (int64_t k = 0; k < c; ++k) want[i] += static_cast<double>(x[i / n * c + k]) * w[i % n * c + k];
-      }
-      close("linear", all, want, 5e-6);
-      for (int64_t from = 0, size = 1; from + size <= t; from += size, ++size) {
-        Floats some(x.begin() + from * c, x.begin() + (from + size) * c);
-        const Floats y = run_linear(some, w, bias, size, n, c, dtype, 1);
-        same("rows alone", y, Floats(all.begin() + from * n, all.begin() + (from + size) * n));
-      }
+void rows_alone(DType dtype, Precision precision) {
+  for (int64_t c : {33, 512, 1090, 2501}) {
+    const int64_t t = 130, n = 70;
+    Floats x = random(t * c), w = random(n * c), bias = random(n);
+    round_weights(w, c, dtype);
+    const Floats all = run_linear(x, w, bias, t, n, c, dtype, 2, precision);
+    Floats read = x;
+    if (precision == Precision::int8) round_blocks(read, c, false);
+    std::vector<double> want(all.size());
+    for (int64_t i = 0; i < t * n; ++i) {
+      want[i] = bias[i % n];
+      for (int64_t k = 0; k < c; ++k) want[i] += static_cast<double>(read[i / n * c + k]) * w[i % n * c + k];
+    }
+    close("linear", all, want, 5e-6);
+    for (int64_t from = 0, size = 1; from + size <= t; from += size, ++size) {
+      Floats some(x.begin() + from * c, x.begin() + (from + size) * c);
+      const Floats y = run_linear(some, w, bias, size, n, c, dtype, 1, precision);
+      same("rows alone", y, Floats(all.begin() + from * n, all.begin() + (from + size) * n));
+    }
+  }
+}
+
+// Every way of summing products of bytes gives the same bits.
+void ways_of_bytes() {
+  if (!isa::has_fast_dot()) return;
+  const int64_t channels = 77, outputs = 64, blocks = 3;
+  Floats w = random(outputs * channels), x = random(isa::kMaxRows * channels);
+  Node node;
+  const Tensor packed = node.weight(PackRole::linear, w, {outputs, channels}, 1, DType::q8);
+  const isa::Int8Row form(1, channels);
+  std::vector<char> rows(static_cast<size_t>(isa::kMaxRows * form.bytes()));
+  for (int i = 0; i < isa::kMaxRows; ++i)
+    isa::to_integers(form, x.data() + i * channels, false, rows.data() + i * form.bytes());
+  isa::Int8Product p;
+  p.input = rows.data(), p.scales = form.scales(), p.sums = form.sums(), p.step = form.bytes();
+  p.weight = static_cast<const char*>(packed.data), p.panel_step = blocks * kQ8Bytes, p.blocks = blocks;
+  for (int panels = 1; panels <= isa::kMaxPanels; ++panels)
+    for (int n = 1; n <= isa::rows_at_once(panels); ++n) {
+      Floats fast(isa::kMaxRows * isa::kTile, 0.0f), plain = fast;
+      isa::multiply_int8(p, n, panels, true, fast.data());
+      isa::multiply_int8(p, n, panels, false, plain.data());
+      same("bytes", fast, plain);
     }
 }
 
@@ -309,7 +349,9 @@ int main() {
   groups();
   fused();
   states();
-  rows_alone();
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8}) rows_alone(dtype, Precision::f32);
+  rows_alone(DType::q8, Precision::int8);
+  ways_of_bytes();
   in_place();
   return report();
 }

@@ -27,10 +27,13 @@ void check(bool good, const char* what) {
 void cover(Pool& pool, int64_t n, int64_t grain) {
   std::vector<int> seen(static_cast<size_t>(n));
   std::atomic<bool> cut_well{true};
-  pool.parallel(n, grain, [&](int64_t begin, int64_t end) {
-    if (begin % grain != 0 || end - begin > grain) cut_well = false;
-    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-  });
+  pool.parallel(
+      n, grain,
+      [&](int64_t begin, int64_t end) {
+        if (begin % grain != 0 || end - begin > grain) cut_well = false;
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      },
+      pool.n_threads());
   bool once = true;
   for (const int s : seen) once &= s == 1;
   check(once, "an element was left out or done twice");
@@ -40,9 +43,12 @@ void cover(Pool& pool, int64_t n, int64_t grain) {
 void fail(Pool& pool) {
   bool caught = false;
   try {
-    pool.parallel(1000, 1, [](int64_t begin, int64_t) {
-      if (begin == 500) throw std::runtime_error("wanted");
-    });
+    pool.parallel(
+        1000, 1,
+        [](int64_t begin, int64_t) {
+          if (begin == 500) throw std::runtime_error("wanted");
+        },
+        pool.n_threads());
   } catch (const std::runtime_error& e) {
     caught = std::strcmp(e.what(), "wanted") == 0;
   }
@@ -51,10 +57,31 @@ void fail(Pool& pool) {
 
 void nested(Pool& pool) {
   std::atomic<int64_t> total{0};
-  pool.parallel(8, 1, [&](int64_t, int64_t) {
-    pool.parallel(100, 7, [&](int64_t begin, int64_t end) { total += end - begin; });
-  });
+  pool.parallel(
+      8, 1,
+      [&](int64_t, int64_t) { pool.parallel(100, 7, [&](int64_t begin, int64_t end) { total += end - begin; }, 2); },
+      pool.n_threads());
   check(total == 800, "work within work was lost");
+}
+
+// No more threads than asked for work at once, and one alone is the caller.
+void limited(Pool& pool, int threads) {
+  std::atomic<int> now{0}, most{0};
+  std::atomic<bool> elsewhere{false};
+  const auto caller = std::this_thread::get_id();
+  pool.parallel(
+      40, 1,
+      [&](int64_t, int64_t) {
+        const int here = ++now;
+        for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
+        }
+        if (std::this_thread::get_id() != caller) elsewhere = true;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        --now;
+      },
+      threads);
+  check(most <= threads, "more threads than a run may have");
+  check(threads > 1 || !elsewhere, "a run of one thread went elsewhere");
 }
 
 void workspaces(Pool& pool) {
@@ -72,6 +99,7 @@ void caller(Pool& pool) {
     if (i % 10 == 0) fail(pool);
     if (i % 10 == 5) nested(pool);
     if (i % 50 == 7) workspaces(pool);
+    if (i % 50 == 9) limited(pool, 1 + i / 50 % 3);
     if (i % 25 == 3) std::this_thread::sleep_for(std::chrono::microseconds(200));  // the others go to sleep
   }
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sonant.errors import InputError, UnknownName
 
-PRECISIONS = ("f32", "f16", "bf16")
+PRECISIONS = ("f32", "f16", "bf16", "q8")
 DEVICES = ("cpu", "numpy")
 SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)
@@ -29,7 +29,7 @@ class LoadOptions:
     """How a model is brought up.
 
     device: cpu (compiled kernels) or numpy (the slow reference). threads: how many compute, None for one per core.
-    precision: f32, or f16 / bf16 weights for the parts that do not decide lengths. isa: force an instruction set.
+    precision: f32, or f16, bf16 or q8 weights for the parts that do not decide lengths. isa: force an instruction set.
     """
 
     device: str = "cpu"

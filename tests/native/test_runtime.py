@@ -42,7 +42,8 @@ class Run:
         self.inputs = [np.ascontiguousarray(inputs[v.name]) for v in program.inputs]
         self.outputs = [np.zeros(s, np.float32) for s in self.bound.output_shapes]
 
-    def play(self, pool, *, code: np.ndarray | None = None, cancel: np.ndarray | None = None, seconds=None) -> int:
+    def play(self, pool, *, code: np.ndarray | None = None, cancel: np.ndarray | None = None, seconds=None,
+             threads: int = 0) -> int:  # fmt: skip
         addresses = [np.array([a.ctypes.data for a in arrays], np.int64) for arrays in (self.inputs, self.outputs)]
         return native.run(
             self.bound.code if code is None else code,
@@ -54,6 +55,7 @@ class Run:
             pool,
             cancel,
             seconds,
+            threads,
         )
 
 
@@ -88,6 +90,17 @@ def test_one_thread_starts_none(numbers: np.ndarray) -> None:
     before = threading.active_count()
     Run(chain(2), {"x": numbers}).play(native.Pool(1))
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads in /proc")
+def test_a_run_of_one_thread_starts_none_of_the_pool(numbers: np.ndarray) -> None:
+    before, pool, run = threads_of_this_process(), native.Pool(3), Run(chain(2), {"x": numbers})
+    run.play(pool, threads=1)
+    assert threads_of_this_process() == before
+    wanted = run.outputs[0].tobytes()
+    run.play(pool, threads=2)
+    assert threads_of_this_process() > before
+    assert run.outputs[0].tobytes() == wanted
 
 
 @pytest.mark.parametrize("n", [0, -1, 100000])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from harness import Case, check
 
 from sonant.backends.native import NativeBackend
+from sonant.backends.numpy.ops import round_to_int8
 from sonant.program import ops
 from sonant.program.program import Program, StateSpec
 
 ISAS = NativeBackend.isas()
+INT8 = 1e-5
+"""Integers are exact and the blocks are summed in f32 as elsewhere. A number whose last f32 bit differs before it is
+rounded to an integer may round the other way; with these numbers none does, or only by an error as small."""
 BF16 = 2e-5
 """Operands are rounded to bf16 alike on both sides; a prologue whose last f32 bit differs may round the other way."""
 
@@ -345,17 +352,23 @@ ATTENTION = [
 ]
 
 
-def with_context(op: str, state: tuple[int, int], w: np.ndarray, t: int, **attrs) -> Case:
+def with_context(
+    op: str, state: tuple[int, int], w: np.ndarray, t: int, weight_dtype: str = "f32", **attrs
+) -> Case:
+    rounded = functools.partial(round_to_int8, groups=attrs.get("groups", 1))
+
     def build(p, x, rows, w, b):
         return getattr(ops, op)(x, w, b, rows=rows, state="c", **attrs)
 
     return Case(
-        f"{op} context {list(w.shape)} T={t} {attrs}",
+        f"{op} context {list(w.shape)} {weight_dtype} T={t} {attrs}",
         build,
         {"x": normal(2, t, state[1]), "rows": np.array([2, 0], np.int32)},
         {"w": w, "b": normal(len(w))},
+        weight_dtype,
         states=(StateSpec("c", "context", state),),
         n_rows=3,
+        round_states=rounded if attrs.get("precision") == "int8" else lambda state: state,
     )
 
 
@@ -370,7 +383,88 @@ CONTEXT = [
     with_context("conv_transpose1d", (2, 12), scaled(12, 6, 1), 4, stride=2, groups=12),
 ]
 
-CASES = [*LINEAR, *CONV, *TRANSPOSE, *LSTM, *ATTENTION, *CONTEXT]
+
+
+def q8(name: str, op: str, x: np.ndarray, w: np.ndarray, **attrs) -> list[Case]:
+    """Both precisions of a q8 weight."""
+    return [
+        dense(f"{name} {p}", op, x, w, weight_dtype="q8", precision=p, tolerance=INT8, **attrs) for p in ("f32", "int8")
+    ]
+
+
+Q8 = [
+    *(
+        case
+        for x, n in (
+            ((1, 1, 1), 1),
+            ((1, 1, 512), 96),
+            ((1, 1, 96), 1024),
+            ((1, 2, 33), 65),
+            ((2, 3, 31), 7),
+            ((1, 5, 129), 100),
+            ((8, 1, 128), 70),
+            ((1, 90, 70), 130),
+            ((13, 40), 65),
+            ((0, 8), 5),
+        )
+        for case in q8("", "linear", normal(*x), scaled(n, x[-1]))
+    ),
+    *(
+        case
+        for x, w, a in (
+            ((1, 1, 1), (1, 1, 1), {}),
+            ((2, 50, 16), (40, 3, 16), {"pad_left": 1, "pad_right": 1}),
+            ((1, 100, 64), (70, 7, 64), {"pad_left": 6}),
+            ((1, 60, 33), (65, 3, 33), {"dilation": 5, "pad_left": 10}),
+            ((2, 61, 20), (30, 4, 20), {"stride": 3, "pad_left": 1}),
+            ((1, 90, 64), (1, 3, 64), {"pad_left": 2}),
+            ((2, 40, 140), (24, 3, 35), {"groups": 4, "pad_left": 2}),
+            ((2, 77, 45), (45, 5, 1), {"groups": 45, "pad_left": 2, "pad_right": 2}),
+            ((1, 40, 8), (16, 3, 1), {"groups": 8, "pad_left": 1, "pad_right": 1}),
+        )
+        for case in q8("", "conv1d", normal(*x), scaled(*w), **a)
+    ),
+    *(
+        case
+        for x, w, a in (
+            ((1, 1, 1), (1, 1, 1), {}),
+            ((2, 30, 24), (20, 4, 24), {"stride": 2, "trim_left": 1, "trim_right": 1}),
+            ((1, 40, 64), (33, 20, 64), {"stride": 10, "trim_right": 10}),
+            ((1, 9, 7), (5, 3, 7), {"stride": 5}),
+            ((2, 21, 40), (40, 32, 1), {"stride": 16, "groups": 40, "trim_right": 16}),
+            ((2, 21, 140), (24, 5, 35), {"stride": 3, "groups": 4}),
+        )
+        for case in q8("", "conv_transpose1d", normal(*x), scaled(*w), **a)
+    ),
+    *q8("zeros", "linear", np.pad(normal(1, 3, 32), ((0, 0), (0, 0), (32, 7))), scaled(40, 71)),
+    *q8("tiny and huge", "linear", normal(1, 2, 64) * np.repeat(np.float32([1e-35, 1e30]), 32), scaled(33, 64)),
+    *q8("elu", "conv1d", normal(1, 60, 48), scaled(40, 3, 48), prologue="elu 0", pad_left=2),
+    *q8("no bias", "linear", normal(1, 9, 40), scaled(40, 40), bias=False, epilogue="gelu_tanh 0"),
+    *q8("modulated", "linear", normal(2, 30, 48), scaled(40, 48), prologue="affine 0 1 2",
+        pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)]),
+]  # fmt: skip
+for _precision in ("f32", "int8"):
+    Q8 += [
+        with_context("conv1d", (6, 20), scaled(30, 3, 20), 11, "q8", dilation=3, precision=_precision),
+        with_context("conv1d", (6, 80), scaled(30, 7, 80), 1, "q8", precision=_precision),
+        with_context("conv1d", (2, 16), scaled(16, 3, 1), 5, "q8", groups=16, precision=_precision),
+        with_context("conv_transpose1d", (1, 12), scaled(20, 6, 12), 7, "q8", stride=3, precision=_precision),
+        with_context(
+            "conv_transpose1d", (1, 40), scaled(40, 32, 1), 3, "q8", stride=16, groups=40, precision=_precision
+        ),
+    ]
+
+RING = (StateSpec("k", "ring", (50, 32)), StateSpec("v", "ring", (50, 32)))
+
+
+def ring(t: int, positions: list[int], window: int) -> Case:
+    """The ring is full of numbers from before, so that what lies outside the window must not be heard."""
+    return replace(cached(t, positions, window=window), name=f"attention ring {t} {positions} {window}", states=RING)
+
+
+RINGS = [ring(1, [0, 7], 50), ring(1, [1000, 49], 20), ring(6, [44, 99], 45), ring(31, [130, 0], 20), ring(1, [77], 1)]
+
+CASES = [*LINEAR, *CONV, *TRANSPOSE, *LSTM, *ATTENTION, *CONTEXT, *Q8, *RINGS]
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -390,17 +484,23 @@ def chunked(case_inputs: dict[str, np.ndarray], executable, pieces: list[int]) -
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("precision", ["f32", "int8"])
 @pytest.mark.parametrize(
     ("op", "state", "w", "attrs"),
     [
         ("conv1d", (6, 20), scaled(30, 3, 20), {"dilation": 3}),
+        ("conv1d", (6, 70), scaled(30, 7, 70), {"prologue": "elu 0"}),
+        ("conv1d", (4, 16), scaled(16, 5, 1), {"groups": 16}),
         ("conv_transpose1d", (1, 20), scaled(30, 6, 20), {"stride": 3}),
+        ("conv_transpose1d", (1, 24), scaled(24, 32, 1), {"stride": 16, "groups": 24}),
     ],
-    ids=["conv1d", "conv_transpose1d"],
+    ids=["conv1d", "conv1d_elu", "depthwise", "conv_transpose1d", "depthwise_transpose"],
 )
-def test_chunks_change_no_bit(op: str, state: tuple[int, int], w: np.ndarray, attrs: dict[str, int], isa: str) -> None:
+def test_chunks_change_no_bit(
+    op: str, state: tuple[int, int], w: np.ndarray, attrs: dict, precision: str, isa: str
+) -> None:
     def executable():
-        p = streaming_program(op, state, w, attrs)
+        p = streaming_program(op, state, w, {**attrs, "precision": precision})
         return NativeBackend(threads=2, isa=isa).load(p, {"w": w, "b": normal(len(w))})
 
     inputs = {"x": normal(1, 40, state[1])}
@@ -413,16 +513,58 @@ def streaming_program(op: str, state: tuple[int, int], w: np.ndarray, attrs: dic
     p = Program(op)
     p.add_state("c", "context", state)
     x, rows = p.input("x", (1, "T", state[1])), p.input("rows", (1,), "i32")
-    p.outputs = [getattr(ops, op)(x, p.weight("w", w.shape), p.weight("b", (len(w),)), rows=rows, state="c", **attrs)]
+    weight = p.weight("w", w.shape, "q8" if attrs["precision"] == "int8" else "f32")
+    p.outputs = [getattr(ops, op)(x, weight, p.weight("b", (len(w),)), rows=rows, state="c", **attrs)]
     return p
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_a_row_does_not_depend_on_its_neighbours(isa: str) -> None:
+@pytest.mark.parametrize(("dtype", "precision"), [("f32", "f32"), ("q8", "f32"), ("q8", "int8")])
+def test_a_row_does_not_depend_on_its_neighbours(dtype: str, precision: str, isa: str) -> None:
     x, w = normal(1, 29, 65), scaled(70, 65)
     p = Program("rows")
-    p.outputs = [ops.linear(p.input("x", (1, "T", 65)), p.weight("w", w.shape))]
+    p.outputs = [ops.linear(p.input("x", (1, "T", 65)), p.weight("w", w.shape, dtype), precision=precision)]
     executable = NativeBackend(threads=2, isa=isa).load(p, {"w": w})
     whole = executable.run({"x": x})[0]
     for row in range(29):
         assert executable.run({"x": x[:, row : row + 1]})[0].tobytes() == whole[:, row : row + 1].tobytes()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_int8_hands_on_what_is_not_finite(value: float, isa: str) -> None:
+    x, w = normal(1, 3, 70), scaled(40, 70)
+    x[0, 1, 40] = value
+    p = Program("not finite")
+    p.outputs = [ops.linear(p.input("x", x.shape), p.weight("w", w.shape, "q8"), precision="int8")]
+    (y,) = NativeBackend(threads=1, isa=isa).load(p, {"w": w}).run({"x": x})
+    assert np.isnan(y[0, 1]).all()
+    assert np.isfinite(y[0, [0, 2]]).all()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("sizes", [[1] * 90, [7] * 12, [30, 1, 30, 20]], ids=["1", "7", "mixed"])
+def test_a_ring_in_chunks_is_the_ring_in_others(sizes: list[int], isa: str) -> None:
+    """Across several rounds of the ring, among streams at other positions, bit for bit."""
+    p = Program("ring")
+    for name in ("k", "v"):
+        p.add_state(name, "ring", (49, 16))
+    q, k, v = (p.input(n, ("B", "T", 16)) for n in "qkv")
+    rows, position = p.input("rows", ("B",), "i32"), p.input("position", ("B",), "i32")
+    p.outputs = [ops.attention(q, k, v, rows=rows, position=position, heads=2, scale=0.3, mask="causal", window=20,
+                               state_k="k", state_v="v")]  # fmt: skip
+    given = {n: normal(2, 90, 16, seed=i) for i, n in enumerate("qkv")}
+
+    def play(sizes: list[int], start: int) -> np.ndarray:
+        executable = NativeBackend(threads=2, isa=isa).load(p, {})
+        states, found, at = executable.create_states(3), [], 0
+        for n in sizes:
+            if at >= 84:
+                break
+            piece = {name: np.ascontiguousarray(a[:, at : at + n]) for name, a in given.items()}
+            place = {"rows": np.int32([2, 0]), "position": np.int32([at, start + at])}
+            found.append(executable.run({**piece, **place}, states=states)[0])
+            at += n
+        return np.concatenate(found, axis=1)[:, :80]
+
+    assert play(sizes, 5).tobytes() == play([30, 30, 30], 5).tobytes()

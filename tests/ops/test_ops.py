@@ -33,7 +33,8 @@ def unary(name: str, x: np.ndarray, **attrs) -> Case:
 UNARY = [
     *(
         unary(n, normal(3, 37, 19, scale=3))
-        for n in ("exp", "sin", "cos", "tanh", "sigmoid", "relu", "silu", "gelu", "gelu_tanh", "abs", "floor", "round")
+        for n in ("exp", "sin", "cos", "tanh", "sigmoid", "relu", "silu", "gelu", "gelu_tanh", "elu", "abs", "floor",
+                  "round")
     ),
     unary("sin", normal(5000, scale=3000)),
     unary("cos", normal(5000, scale=3000)),
@@ -176,6 +177,8 @@ MOVES = [
     ),
     moving("pad zero", lambda p, x: ops.pad(x, 1, 3, 2), x=normal(2, 5, 3)),
     moving("pad reflect", lambda p, x: ops.pad(x, 1, 4, 3, "reflect"), x=normal(2, 5, 3)),
+    moving("pad edge", lambda p, x: ops.pad(x, 1, 4, 3, "edge"), x=normal(2, 5, 3)),
+    moving("pad edge of one", lambda p, x: ops.pad(x, 0, 2, 1, "edge"), x=normal(1, 5)),
     moving("pad last", lambda p, x: ops.pad(x, 2, 1, 0), x=normal(2, 700, 3)),
     moving("gather", lambda p, x, i: ops.gather(x, i), x=normal(2, 11, 6), i=integers(0, 11, 2, 300)),
     moving("expand", lambda p, x: ops.expand(x, (4, 200, 6)), x=normal(4, 1, 6)),
@@ -368,7 +371,51 @@ STATE = [
     Case("loop that swaps", swapping, {"a": normal(5), "b": normal(5, seed=1)}, tolerance=EXACT),
 ]
 
-CASES = [*UNARY, *BINARY, *TERNARY, *MOVES, *TIME, *REDUCTIONS, *NORMS, *FOURIER, *RANDOM, *STATE]
+
+def table_of(t: int, size: int, positions: list[int], **attrs) -> Case:
+    return Case(
+        f"rope_table {t} {size} {positions} {attrs}",
+        lambda p, position: ops.rope_table(position, length=t, size=size, **attrs),
+        {"position": np.array(positions, np.int32)},
+        tolerance=1e-7,  # angles are f64 on both sides: one rounding
+    )
+
+
+def turned(b: int, t: int, heads: int, size: int, layout: str) -> Case:
+    return Case(
+        f"rope {b} {t} {heads} {size} {layout}",
+        lambda p, x, table: ops.rope(x, table, heads=heads, layout=layout),
+        {"x": normal(b, t, heads * size), "table": normal(b, t, size, seed=1)},
+    )
+
+
+def weighed(b: int, t: int, head_ids: tuple[int, ...], keys: list[list[int]], kv: int = 0) -> Case:
+    def build(p, q, keys, rows):
+        return ops.attention_weights(q, keys, rows, head_ids=head_ids, heads=4, kv_heads=kv, scale=0.3, state_k="k")
+
+    return Case(
+        f"attention_weights {b} {t} {head_ids} {len(keys[0])} {kv}",
+        build,
+        {"q": normal(b, t, 4 * 12, scale=2), "keys": np.array(keys, np.int32), "rows": ROWS[:b]},
+        states=(StateSpec("k", "kv", (40, (kv or 4) * 12)),),
+    )
+
+
+ROTARY = [
+    table_of(1, 2, [0]),
+    table_of(1, 64, [3, 100000]),
+    table_of(300, 32, [0, 7, 250]),
+    table_of(5, 16, [9], theta=1e6),
+    *(turned(b, t, h, s, layout)
+      for layout in ("interleaved", "halves")
+      for b, t, h, s in ((1, 1, 1, 2), (2, 5, 3, 10), (1, 130, 8, 64))),
+    weighed(1, 1, (2,), [[0]]),
+    weighed(2, 3, (3, 0), [[5, 6, 7, 9, -1], [0, -1, -1, 39, 3]]),
+    weighed(1, 2, (1, 2, 3), [list(range(40))], kv=2),
+    weighed(1, 2, (1,), [[-1, -1]]),
+]  # fmt: skip
+
+CASES = [*UNARY, *BINARY, *TERNARY, *MOVES, *TIME, *REDUCTIONS, *NORMS, *FOURIER, *RANDOM, *STATE, *ROTARY]
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -388,6 +435,17 @@ REFUSED = [
         r"embedding: id 3\.\.30 outside",
     ),
     (
+        Case(
+            "attention_weights",
+            lambda p, q, keys, rows: ops.attention_weights(
+                q, keys, rows, head_ids=(0,), heads=1, scale=1.0, state_k="k"
+            ),
+            {"q": normal(1, 1, 4), "keys": np.array([[2, 9]], np.int32), "rows": np.zeros(1, np.int32)},
+            states=(StateSpec("k", "kv", (9, 4)),),
+        ),
+        r"attention_weights: key 9 is not within the capacity 9",
+    ),
+    (
         Case("gather", lambda p, x, i: ops.gather(x, i), {"x": normal(1, 4, 2), "i": np.array([[-1, 2]], np.int32)}),
         r"gather: index -1\.\.2 outside",
     ),
@@ -398,7 +456,7 @@ REFUSED = [
 def test_refused(case: Case, message: str) -> None:
     executable = NativeBackend(threads=2).load(case.program(), dict(case.weights))
     with pytest.raises((RuntimeError, BackendError), match=message):
-        executable.run(dict(case.inputs))
+        executable.run(dict(case.inputs), states=executable.create_states(case.n_rows))
 
 
 SIZES = (1, 1, 2, 3, 7, 16, 65, 300, 1030)

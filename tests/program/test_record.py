@@ -28,7 +28,7 @@ class Sheet:
         self.seed = self.p.input("seed", (2, 2), "i32")
         self.real = self.p.input("real", (2,))
         for name, kind, shape in (("kv", "kv", (8, 6)), ("kv2", "kv", (8, 6)), ("left", "context", (2, 6)),
-                                  ("note", "carry", (3,))):
+                                  ("note", "carry", (3,)), ("ring", "ring", (8, 6)), ("ring2", "ring", (8, 6))):
             self.p.add_state(name, kind, shape)
 
     def w(self, *shape: int, dtype: str = "f32") -> Value:
@@ -76,6 +76,20 @@ def _kv(s: Sheet, **changes: object) -> object:
     return ops.attention(s.x, s.x, s.x, **given)  # type: ignore[arg-type]
 
 
+def _ring(s: Sheet, **changes: object) -> object:
+    return _kv(s, **{"state_k": "ring", "state_v": "ring2", "mask": "causal", "window": 3, **changes})
+
+
+def _weights(s: Sheet, **changes: object) -> object:
+    given = {"q": s.x, "keys": s.ids, "rows": s.rows, "head_ids": (1,), "heads": 2, "scale": 1.0, "state_k": "kv",
+             **changes}
+    return ops.attention_weights(**given)  # type: ignore[arg-type]
+
+
+def _rope(s: Sheet, *, heads: int = 3, layout: str = "halves") -> object:
+    return ops.rope(s.x, ops.rope_table(s.rows, length=T, size=2), heads=heads, layout=layout)
+
+
 def _sample(s: Sheet, **changes: Value) -> object:
     given = {"temperature": s.real, "top_k": s.rows, "top_p": s.real, "seed": s.seed, "frame": s.rows, **changes}
     return ops.sample(s.flat, **given, site=1)
@@ -110,7 +124,8 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "linear bias": (lambda s: ops.linear(s.x, s.w(4, 6), s.w(6)), r"bias of linear must be f32 \[4\]"),
     "linear by a result": (lambda s: ops.linear(s.x, ops.tanh(s.w(4, 6))), "must be a weight of the Program"),
     "linear on ids": (lambda s: ops.linear(s.ids, s.w(4, 6)), "linear wants x in f32"),
-    "precision": (lambda s: ops.linear(s.x, s.w(4, 6), precision="f16"), "precision must be f32 or bf16, got 'f16'"),
+    "precision": (lambda s: ops.linear(s.x, s.w(4, 6), precision="f16"), "must be f32, bf16 or int8, got 'f16'"),
+    "precision int8": (lambda s: ops.linear(s.x, s.w(4, 6), precision="int8"), "precision int8 is for q8 weights"),
     "n_pro": (lambda s: ops.linear(s.x, s.w(4, 6), n_pro=-1), "n_pro must be 0 or more"),
     "conv1d rank": (lambda s: ops.conv1d(s.flat, s.w(4, 3, 6)), r"conv1d wants x \[B,T,C\]"),
     "conv1d channels": (lambda s: ops.conv1d(s.x, s.w(4, 3, 6), groups=2), "channels of x and groups"),
@@ -147,10 +162,29 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "attention one state": (lambda s: _kv(s, state_v=""), "needs both state_k and state_v, or neither"),
     "attention same state": (lambda s: _kv(s, state_v="kv"), "must be two states"),
     "attention state unknown": (lambda s: _kv(s, state_k="k"), "no state 'k'"),
-    "attention state kind": (lambda s: _kv(s, state_k="left"), "kind kv"),
+    "attention state kind": (lambda s: _kv(s, state_k="left"), "both kv or both ring"),
+    "attention kv and ring": (lambda s: _kv(s, state_v="ring"), "both kv or both ring"),
+    "attention ring mask": (lambda s: _ring(s, mask="none"), "want a causal mask and a window"),
+    "attention ring without window": (lambda s: _ring(s, window=0), "want a causal mask and a window"),
+    "attention ring window": (lambda s: _ring(s, window=9), "a window within their capacity"),
     "attention rows": (lambda s: _kv(s, rows=None), "rows, which go with states, is missing"),
     "attention position": (lambda s: _kv(s, position=None), "position, which goes with states, is missing"),
     "attention position dtype": (lambda s: _kv(s, position=s.real), r"must be i32 \[2\], got f32"),
+    "attention_weights q": (lambda s: _weights(s, q=s.flat), r"q must be f32 \[B, T, C\]"),
+    "attention_weights keys": (lambda s: _weights(s, keys=s.x), r"keys must be i32 \[2, N\]"),
+    "attention_weights rows": (lambda s: _weights(s, rows=s.real), "rows must be i32"),
+    "attention_weights no heads": (lambda s: _weights(s, head_ids=()), "head_ids must name some of the 2 heads"),
+    "attention_weights head": (lambda s: _weights(s, head_ids=(0, 2)), r"got \[0, 2\]"),
+    "attention_weights heads": (lambda s: _weights(s, heads=4), "do not split into 4 heads"),
+    "attention_weights kv_heads": (lambda s: _weights(s, heads=3, kv_heads=2), "not a multiple of 2"),
+    "attention_weights state": (lambda s: _weights(s, state_k="ring"), "state_k must be of kind kv"),
+    "rope_table position": (lambda s: ops.rope_table(s.real, length=T, size=4), "position must be i32"),
+    "rope_table size": (lambda s: ops.rope_table(s.rows, length=T, size=3), "size must be even, got 3"),
+    "rope_table theta": (lambda s: ops.rope_table(s.rows, length=T, size=2, theta=0.0), "theta must be positive"),
+    "rope layout": (lambda s: _rope(s, layout="thirds"), "must be interleaved or halves, got 'thirds'"),
+    "rope heads": (lambda s: _rope(s, heads=2), "6 channels do not split into 2 even heads"),
+    "rope table": (lambda s: ops.rope(s.x, s.x, heads=3), r"the table of rope must be f32 \[2, T, 2\]"),
+    "rope x": (lambda s: ops.rope(s.flat, s.x, heads=1), "x must be f32"),
     # norms
     "layer_norm weight": (lambda s: ops.layer_norm(s.x, s.w(5)), r"weight of layer_norm must be f32 \[6\]"),
     "instance_affine": (lambda s: ops.instance_affine(s.x, s.w(5), s.w(6)), "gamma, beta: 5 is not 6"),
@@ -165,7 +199,7 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "expand": (lambda s: ops.expand(s.flat, (2, 12)), "does not expand to"),
     "expand rank": (lambda s: ops.expand(s.x, (6,)), "more axes than"),
     "transpose": (lambda s: ops.transpose(s.x, (0, 1)), "does not fit rank 3"),
-    "pad mode": (lambda s: ops.pad(s.x, 1, 1, 1, "edge"), "pad mode must be zero or reflect"),
+    "pad mode": (lambda s: ops.pad(s.x, 1, 1, 1, "wrap"), "pad mode must be zero, reflect or edge, got 'wrap'"),
     "pad negative": (lambda s: ops.pad(s.x, 1, -1, 1), "left must be 0 or more"),
     "gather index": (lambda s: ops.gather(s.x, s.x), "gather index must be i32"),
     "gather rank": (lambda s: ops.gather(s.flat, s.ids), "gather wants x"),
@@ -191,7 +225,7 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "state_write shape": (lambda s: ops.state_write(s.rows, s.flat, "note"), r"must be f32 \[2, 3\], got f32 \[2, 6\]"),
     "state_write dtype": (lambda s: ops.state_write(s.rows, ops.slice(s.ids, 1, 0, 3), "note"), "must be f32"),
     "state twice": (lambda s: s.p.add_state("note", "carry", (4,)), "declared twice"),
-    "state kind": (lambda s: s.p.add_state("n", "ring", ()), "state kind must be one of"),
+    "state kind": (lambda s: s.p.add_state("n", "stack", ()), "state kind must be one of"),
     "state dtype": (lambda s: s.p.add_state("n", "kv", (3, 2), "bf16"), "f32 or i32, not 'bf16'"),
     "state shape": (lambda s: s.p.add_state("n", "kv", (-3, 2)), "of integers, 0 or more"),
     "loop nothing": (lambda s: ops.loop([], Program("body"), n_carry=0, trips=1), "at least one operand"),
@@ -210,7 +244,7 @@ BROKEN: dict[str, tuple[Case, str]] = {
     "input named as a result": (lambda s: s.p.input("%0", (2,)), "% is kept for the results"),
     "weight named as an input": (lambda s: s.p.weight("x", (2,)), "the name 'x' is taken"),
     "weight of another shape": (lambda s: (s.w(2, 3), s.p.weight("w2_3f32", (3, 2))), "asked for again as f32"),
-    "weight dtype": (lambda s: s.w(2, 3, dtype="q8"), "must be one of f32, f16, bf16, not 'q8'"),
+    "weight dtype": (lambda s: s.w(2, 3, dtype="q4"), "must be one of f32, f16, bf16, q8, not 'q4'"),
     "constant text": (lambda s: s.p.constant("1"), "made of numbers"),
     "constant too large": (lambda s: s.p.constant(2**40), "does not fit i32"),
 }

@@ -151,6 +151,7 @@ BOUNDS: dict[str, tuple[Callable[[Program, Value], object], int, str]] = {
     "slice from the end": (lambda p, x: ops.slice(x, 1, T - 3, T), 3, r"it needs 0 <= T-3, here 0 <= -1"),
     "convolution longer than its input": (lambda p, x: ops.conv1d(x, p.weight("k", (4, 3, 4))), 2, "0 <= T-2"),
     "reflection": (lambda p, x: ops.pad(x, 1, 3, 1, "reflect"), 4, "4 <= T"),
+    "edges of nothing": (lambda p, x: ops.pad(x, 1, 1, 0, "edge"), 1, "1 <= T"),
     "stft": (lambda p, x: ops.stft(ops.reshape(x, (4, T)), 8, 2), 5, "5 <= T"),
     "mean of nothing": (lambda p, x: ops.mean(x, 1), 1, "1 <= T"),
     "trips": (lambda p, x: _loop(x, T - 2), 2, "0 <= T-2"),
@@ -181,6 +182,18 @@ def test_a_streamed_convolution_takes_whole_strides() -> None:
     Bounds(p).check({"T": 6})
     with pytest.raises(ProgramError, match="conv1d in p"):
         Bounds(p).check({"T": 7})
+
+
+def test_a_ring_holds_the_window_and_what_comes_at_once() -> None:
+    p = Program("p")
+    for name in ("k", "v"):
+        p.add_state(name, "ring", (12, 4))
+    x, rows = p.input("x", (1, "T", 4)), p.input("rows", (1,), "i32")
+    p.outputs = [ops.attention(x, x, x, rows=rows, position=rows, heads=1, scale=1.0, mask="causal", window=5,
+                               state_k="k", state_v="v")]
+    Bounds(p).check({"T": 8})
+    with pytest.raises(ProgramError, match=r"attention in p cannot run at {'T': 9}: it needs T\+4 <= 12"):
+        Bounds(p).check({"T": 9})
 
 
 def test_bounds_inside_a_body_are_checked() -> None:

@@ -15,9 +15,13 @@ from sonant.program.dims import Dim
 from sonant.program.program import Program, Value
 
 VOCABULARY, STOP, CHANNELS, HEADS, KV_HEADS, CAPACITY, LAYERS = 24, 14, 16, 4, 2, 48, 2
+WINDOW, RING = 6, 35  # of the codec's attention: RING - WINDOW + 1 frames in one run at most
 STRIDE, KERNEL = 3, 7  # of the codec's transposed convolution: each sample is made of up to three frames
 SITE = 7
 B, T, N = Dim.symbol("B"), Dim.symbol("T"), Dim.symbol("N")
+
+PRECISIONS = {"f32": "f32", "bf16": "bf16", "q8": "int8"}
+"""The arithmetic that goes with weights of each dtype here."""
 
 PER_SLOT: dict[str, tuple[tuple[str | int, ...], str]] = {
     "rows": (("B",), "i32"), "temperature": (("B",), "f32"), "top_k": (("B",), "i32"), "top_p": (("B",), "f32"),
@@ -35,7 +39,7 @@ class Net:
 
     def __init__(self, p: Program, dtype: str) -> None:
         self.p, self.dtype = p, dtype
-        self.precision = "bf16" if dtype == "bf16" else "f32"
+        self.precision = PRECISIONS[dtype]
         for name in ("token", "done"):
             p.add_state(name, "carry", (), "i32")
         p.add_state("position", "counter", (), "i32")
@@ -124,9 +128,10 @@ def codec_program(dtype: str = "f32", *, streaming: bool = True) -> Program:
     p = Program("proof.codec")
     tokens = p.input("tokens", ("B", "T"), "i32")
     rows = p.input("rows", ("B",), "i32")
-    precision = "bf16" if dtype == "bf16" else "f32"
+    precision = PRECISIONS[dtype]
     x = ops.embedding(tokens, _weight(p, "codec.tokens", VOCABULARY, 8))
     x = _convolve(p, "codec.in", x, rows, (12, 3, 8), dtype, streaming)
+    x = _attend(p, x, rows, dtype, streaming)
     w, bias = _weight(p, "codec.up", 8, KERNEL, 12, dtype=dtype), _weight(p, "codec.up.bias", 8)
     x = ops.leaky_relu(x, 0.1)
     if streaming:
@@ -143,10 +148,31 @@ def _convolve(p: Program, name: str, x: Value, rows: Value, shape: tuple[int, in
               streaming: bool) -> Value:
     n, k, c = shape
     w, bias = _weight(p, name, *shape, dtype=dtype), _weight(p, f"{name}.bias", n)
-    precision = "bf16" if dtype == "bf16" else "f32"
+    precision = PRECISIONS[dtype]
     if not streaming:
         return ops.conv1d(x, w, bias, pad_left=k - 1, precision=precision)
     return ops.conv1d(x, w, bias, rows=rows, state=p.add_state(name, "context", (k - 1, c)), precision=precision)
+
+
+def _attend(p: Program, x: Value, rows: Value, dtype: str, streaming: bool) -> Value:
+    """A layer of attention to the last WINDOW frames, turned by position; its keys and values are in rings."""
+    b, t, _ = x.shape
+    if streaming:
+        position = ops.state_read(rows, p.add_state("codec.position", "counter", (), "i32"))
+        frames = ops.sum(ops.expand(p.constant(np.ones((1, 1), np.int32)), (b, t)), 1)
+        ops.state_write(rows, ops.add(position, ops.reshape(frames, (b,))), "codec.position")
+    else:
+        position = ops.sub(rows, rows)
+    table = ops.rope_table(position, length=t, size=6)
+    h = ops.layer_norm(x)
+    q, k, v = (ops.linear(h, _weight(p, f"codec.{n}", 12, 12, dtype=dtype), precision=PRECISIONS[dtype]) for n in "qkv")
+    given = {}
+    if streaming:
+        names = [p.add_state(f"codec.{n}", "ring", (RING, 12)) for n in "kv"]
+        given = {"rows": rows, "position": position, "state_k": names[0], "state_v": names[1]}
+    h = ops.attention(ops.rope(q, table, heads=2), ops.rope(k, table, heads=2), v, heads=2, scale=0.4, mask="causal",
+                      window=WINDOW, **given)
+    return ops.add(x, h)
 
 
 def weights_of(*programs: Program) -> dict[str, np.ndarray]:

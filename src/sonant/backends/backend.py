@@ -21,14 +21,48 @@ Weights = Mapping[str, np.ndarray]
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
-    """f32 numbers rounded to what a weight of `dtype` (f32, f16, bf16) can hold, ties to even; still f32."""
+    """f32 numbers rounded to what a weight of `dtype` (f32, f16, bf16, q8) can hold, ties to even; still f32."""
     if dtype == "f16":
         return array.astype(np.float16).astype(np.float32)
     if dtype == "bf16":
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
         rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
         return rounded.view(np.float32)
+    if dtype == "q8":
+        integers, scales = to_q8(array)
+        return from_q8(integers, scales)
     return array
+
+
+Q8_BLOCK = 32
+
+
+def to_q8(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """f32 [..., C] as q8: integers int8 [..., C] and scales f16 [..., ceil(C/32)].
+
+    A scale is the largest magnitude of its block / 127, rounded to f16; integers are rounded half to even. Raises
+    BackendError for a block beyond the range of f16.
+    """
+    array = np.ascontiguousarray(array, np.float32)
+    starts = np.arange(0, array.shape[-1], Q8_BLOCK)
+    exact = np.maximum.reduceat(np.abs(array), starts, axis=-1) / np.float32(127)
+    if not (exact < 65520).all():
+        raise BackendError("a weight is not finite, or too large for the f16 scale of q8")
+    scales = exact.astype(np.float16)
+    wide = _by_channel(scales, array.shape[-1])
+    ratio = np.divide(array, wide, out=np.zeros_like(array), where=wide > 0)
+    return np.clip(np.rint(ratio), -127, 127).astype(np.int8), scales
+
+
+def from_q8(integers: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """The f32 numbers [..., C] that integers [..., C] and scales [..., ceil(C/32)] stand for."""
+    numbers: np.ndarray = integers * _by_channel(scales, integers.shape[-1])
+    return numbers
+
+
+def _by_channel(scales: np.ndarray, channels: int) -> np.ndarray:
+    wide: np.ndarray = np.repeat(scales.astype(np.float32), Q8_BLOCK, axis=-1)[..., :channels]
+    return wide
 
 
 class CancelFlag:
@@ -52,9 +86,13 @@ class States(Protocol):
 
     n_rows: int
 
-    def reset(self, row: int) -> None: ...
+    def reset(self, row: int) -> None:
+        """Zeros, but for kv and ring: what those hold beyond the position of a run is never read."""
+        ...
 
-    def copy(self, source: int, target: int) -> None: ...
+    def copy(self, source: int, target: int, positions: int | None = None) -> None:
+        """The row `source` into the row `target`; of a kv only its first `positions`, by default all."""
+        ...
 
     def read(self, name: str, row: int) -> np.ndarray: ...
 
@@ -67,8 +105,9 @@ class Executable(Protocol):
     program: Program
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
-            cancel: CancelFlag | None = None) -> list[np.ndarray]:
-        """The outputs in order. Sizes are bound by the shapes of `inputs`."""
+            cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
+        """The outputs in order. Sizes are bound by the shapes of `inputs`. threads: how many of the backend's may
+        compute, by default all; so that two runs side by side share them."""
         ...
 
     def create_states(self, n_rows: int) -> States: ...
@@ -85,6 +124,11 @@ class Backend(Protocol):
         """`cache`: a folder of this checkpoint's own where the backend may keep what it derives from the weights."""
         ...
 
+    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+                 cache: Path | None = None) -> Sequence[Executable]:
+        """An executable for each; a weight that several of them use is held once."""
+        ...
+
 
 class ArrayStates:
     """States kept as NumPy arrays [n_rows, *shape]; what the numpy and native backends use."""
@@ -93,19 +137,24 @@ class ArrayStates:
         if n_rows < 0:
             raise BackendError(f"n_rows must be 0 or more, got {n_rows}")
         self.n_rows = n_rows
+        self.kinds = {s.name: s.kind for s in specs}
         self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32)
                        for s in specs}
 
     def reset(self, row: int) -> None:
         self._check_row(row)
-        for array in self.arrays.values():
-            array[row] = 0
+        for name, array in self.arrays.items():
+            if self.kinds[name] not in ("kv", "ring"):
+                array[row] = 0
 
-    def copy(self, source: int, target: int) -> None:
+    def copy(self, source: int, target: int, positions: int | None = None) -> None:
         self._check_row(source)
         self._check_row(target)
-        for array in self.arrays.values():
-            array[target] = array[source]
+        for name, array in self.arrays.items():
+            if self.kinds[name] == "kv":
+                array[target, :positions] = array[source, :positions]
+            else:
+                array[target] = array[source]
 
     def read(self, name: str, row: int) -> np.ndarray:
         value: np.ndarray = self._array(name)[self._check_row(row)].copy()

@@ -15,7 +15,7 @@ from sonant.errors import CheckpointError
 from sonant.families.family import Driver
 from sonant.hub.catalog import CatalogEntry, find
 from sonant.hub.store import pulled_voices, pulled_weights, remember_sources
-from sonant.options import PRECISIONS, LoadOptions
+from sonant.options import LoadOptions
 
 if TYPE_CHECKING:
     from sonant.hub.gc import Current
@@ -38,8 +38,8 @@ def load(
     """Bring up a model.
 
     model: a name of the catalogue. device: cpu, or numpy for the slow reference. threads: None for one per core.
-    precision: f32, f16 or bf16. weights: a checkpoint file or folder, by default what was pulled
-    (`sonant models pull`), else the installed packages of the extra.
+    precision: f32, f16, bf16 or, for Phonon and Pocket TTS, q8 (8-bit weights and products). weights: a checkpoint file
+    or folder, by default what was pulled (`sonant models pull`), else the installed packages of the extra.
     voices: a folder of further voices. isa: force an instruction set. cache: where converted files are kept.
     Raises UnknownName (model, device, precision, isa), CheckpointError (weights missing or damaged).
     """
@@ -85,7 +85,21 @@ def _load_kokoro(
     return KokoroDriver(config, tensors, backend, voices=catalog, precision=options.precision, cache=path.parent)
 
 
-_FAMILIES: dict[str, Callable[..., Driver]] = {"kokoro": _load_kokoro}
+def _load_latent(
+    entry: CatalogEntry, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None, cache: Path
+) -> Driver:
+    from sonant.engine import load_latent
+
+    found = weights or find_weights(entry, cache)
+    assert isinstance(found, Path)  # only Kokoro's weights come in parts
+    load = {"phonon": load_latent.load_phonon, "pocket": load_latent.load_pocket}[entry.family]
+    folders = load_latent.voice_folders(entry, weights, voices, cache)
+    return load(entry, backend, options, found, folders, cache)
+
+
+_FAMILIES: dict[str, Callable[..., Driver]] = {
+    "kokoro": _load_kokoro, "phonon": _load_latent, "pocket": _load_latent,
+}
 
 
 def find_weights(entry: CatalogEntry, root: Path) -> Path | list[Path]:
@@ -127,7 +141,7 @@ def current_files(entry: CatalogEntry) -> Current | None:
 
 def _kokoro_packs(converted: Path) -> frozenset[str] | None:
     """The names of the packed weights that any precision of the native backend keeps beside a converted file."""
-    from sonant.families.kokoro.driver import KokoroDriver
+    from sonant.families.kokoro.driver import PRECISIONS, KokoroDriver
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import load_safetensors
 
@@ -142,31 +156,21 @@ def _kokoro_packs(converted: Path) -> frozenset[str] | None:
 
 
 class _PackNames:
-    """A backend for a driver to load its Programs on; only notes which file the native one would look for."""
+    """A backend for a driver to load its Programs on; only notes what the native one calls the files it keeps."""
 
     name = "pack names"
 
     def __init__(self) -> None:
-        from sonant.backends.native import NativeBackend
+        from sonant.backends.native.packed import pack_name
 
-        self.native = NativeBackend(threads=1)
+        self.name_of = pack_name
         self.found: set[str] = set()
 
     def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
-        try:
-            return self.native.load(program, weights, cache=cast(Path, _Folder()))
-        except _LookedUp as looked_up:
-            self.found.add(looked_up.name)
-            return cast(Executable, None)
+        return self.load_all([program], weights, cache=cache)[0]
 
-
-class _Folder:
-    """Tells the first name that is looked up in it, before anything is opened or packed."""
-
-    def __truediv__(self, name: str) -> Path:
-        raise _LookedUp(name)
-
-
-class _LookedUp(Exception):
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def load_all(
+        self, programs: Sequence[Program], weights: Weights, *, cache: Path | None = None
+    ) -> Sequence[Executable]:
+        self.found.add(self.name_of(programs))
+        return [cast(Executable, None)] * len(programs)

@@ -53,10 +53,15 @@ class FrameModel(Protocol[S]):
         ...
 
 
-class Scheduler(Protocol[S]):
+S_co = TypeVar("S_co", bound=FrameStream, covariant=True)
+
+
+class Scheduler(Protocol[S_co]):
     """Made by the engine for one FrameModel; safe to call from several threads."""
 
-    def stream(self, request: Any, cancel: CancelFlag, *, chunk_frames: int | None) -> Iterator[tuple[S, np.ndarray]]:
+    def stream(
+        self, request: Any, cancel: CancelFlag, *, chunk_frames: int | None
+    ) -> Iterator[tuple[S_co, np.ndarray]]:
         """The samples of one request as they are made, with its stream as it then stands.
 
         chunk_frames: how many frames to a stretch, None for 1, 2, 4, then 8 each (a fast start, then fewer calls).

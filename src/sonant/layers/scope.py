@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 
 from sonant.program.program import Program, Value
 
+ARITHMETIC = {"f32": ("f32", "f32"), "f16": ("f16", "f32"), "bf16": ("bf16", "bf16"), "q8": ("q8", "int8")}
+"""Of each precision that a model can be loaded in: the type its matrices are stored in, the arithmetic of products."""
+
 
 @dataclass(frozen=True)
 class Scope:
     """A place in the checkpoint's tree of names.
 
-    dtype is how the matrices of dense ops are stored (f32, f16, bf16); vectors are always f32. precision is the
-    arithmetic of the products (f32, or bf16 inputs with f32 sums).
+    dtype is how the matrices of dense ops are stored (f32, f16, bf16, q8); vectors are always f32. precision is the
+    arithmetic of the products (f32; bf16 inputs with f32 sums; int8 inputs on q8 weights).
     """
 
     program: Program
@@ -20,9 +23,19 @@ class Scope:
     dtype: str = "f32"
     precision: str = "f32"
 
+    @staticmethod
+    def at(program: Program, path: str, precision: str) -> Scope:
+        """The scope `path` of a model loaded in `precision`, a key of ARITHMETIC."""
+        return Scope(program, path, *ARITHMETIC[precision])
+
     def __truediv__(self, name: str | int) -> Scope:
         """The scope one level down: `scope / "encoder" / 3`."""
         return replace(self, path=f"{self.path}.{name}" if self.path else str(name))
+
+    @property
+    def exact(self) -> Scope:
+        """The same place, its matrices and products in f32."""
+        return replace(self, dtype="f32", precision="f32")
 
     def matrix(self, name: str, *shape: int) -> Value:
         """A weight that a dense op multiplies with."""

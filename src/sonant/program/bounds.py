@@ -50,8 +50,10 @@ def _bounds(node: Node) -> Iterator[Bound]:
     if node.op == "slice":
         yield 0, a["start"]
         yield a["stop"], x.shape[a["axis"]]
-    elif node.op == "pad" and a["mode"] == "reflect":
-        yield max(a["left"], a["right"]) + 1, x.shape[a["axis"]]
+    elif node.op == "pad" and a["mode"] != "zero":
+        yield 1 if a["mode"] == "edge" else max(a["left"], a["right"]) + 1, x.shape[a["axis"]]
+    elif node.op == "attention" and a["state_k"] and x.program.state(a["state_k"]).kind == "ring":
+        yield Dim.of(x.shape[1]) + a["window"] - 1, x.program.state(a["state_k"]).shape[0]
     elif node.op == "stft":
         yield a["n_fft"] // 2 + 1, x.shape[1]
     elif node.op == "conv1d" and a["state"]:

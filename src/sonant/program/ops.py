@@ -65,6 +65,18 @@ def attention(q: Value, k: Value, v: Value, *, rows: Value | None = None, positi
     return _record("attention", q, k, v, rows, position, **attrs)
 
 
+def attention_weights(q: Value, keys: Value, rows: Value, **attrs: Any) -> Value:
+    return _record("attention_weights", q, keys, rows, **attrs)
+
+
+def rope_table(position: Value, *, length: DimLike, size: int, theta: float = 10000.0) -> Value:
+    return _record("rope_table", position, length=length, size=size, theta=theta)
+
+
+def rope(x: Value, table: Value, *, heads: int, layout: str = "interleaved") -> Value:
+    return _record("rope", x, table, heads=heads, layout=layout)
+
+
 def layer_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, eps: float = 1e-5) -> Value:
     return _record("layer_norm", x, weight, bias, eps=eps)
 
@@ -148,6 +160,10 @@ def gelu(x: Value) -> Value:
 
 def gelu_tanh(x: Value) -> Value:
     return _record("gelu_tanh", x)
+
+
+def elu(x: Value) -> Value:
+    return _record("elu", x)
 
 
 def sqrt(x: Value) -> Value:

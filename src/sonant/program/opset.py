@@ -22,10 +22,12 @@ from sonant.program.shapes import Signature
 if TYPE_CHECKING:
     from sonant.program.program import Value
 
-VERSION = 1
+VERSION = 2
 """Opset version, written into every serialized Program and Plan."""
 
-DTYPES = ("f32", "f16", "bf16", "i32")
+DTYPES = ("f32", "f16", "bf16", "q8", "i32")
+"""q8, for weights: blocks of 32 along the last axis (the last one may be shorter), integers from -127 to 127 with one
+f16 scale, the largest magnitude / 127."""
 
 Rule = Callable[[Sequence["Value | None"], dict[str, Any]], list[Signature]]
 
@@ -73,7 +75,8 @@ def op(name: str) -> Op:
 # --- dense ------------------------------------------------------------------------------------------------------------
 # w is a weight of the Program, which backends pack. prologue: steps on x (register 0), before padding. epilogue: steps
 # on the biased result. n_pro says how many of the `fused` operands belong to the prologue. precision "bf16" rounds the
-# (prologued) x to bf16 before the products; sums are always f32.
+# (prologued) x to bf16 before the products; "int8", for q8 weights, rounds each block of 32 channels of a row of x to
+# integers times the block's largest magnitude / 127 (f32). Sums are f32 (of exact integers within a block for int8).
 DENSE = {"prologue": Attr("steps", ""), "epilogue": Attr("steps", ""), "n_pro": Attr("int", 0),
          "precision": Attr("str", "f32")}
 
@@ -97,9 +100,24 @@ _op("lstm(x, w_ih, w_hh, bias)", shapes.lstm,
 _op("attention(q, k, v, rows?, position?)", shapes.attention,
     "softmax(q k^T * scale) v per head; mask none | causal (a query sees keys at or before its own position) and, with "
     "window > 0, only the last `window` of them. With states (kind kv) k and v are first written at position[b]..+T of "
-    "the slots rows[b] and the keys are all those so far",
+    "the slots rows[b] and the keys are all those so far. In states of kind ring position p lies at p % capacity, "
+    "capacity >= T + window - 1",
     heads=REQUIRED_INT, kv_heads=Attr("int", 0), scale=Attr("float", required=True), mask=Attr("str", "none"),
     window=Attr("int", 0), state_k=Attr("str", ""), state_v=Attr("str", ""))
+
+_op("attention_weights(q, keys, rows)", shapes.attention_weights,
+    "softmax over n of q_h . k[keys[b, n]] * scale for the heads h in `head_ids`, in y [B,T,len(head_ids),N]; k is the "
+    "state_k (kind kv) of the slots rows[b] as the attention before has left it, keys are its positions; a key below "
+    "zero is left out and gives 0",
+    head_ids=Attr("ints", required=True), heads=REQUIRED_INT, kv_heads=Attr("int", 0),
+    scale=Attr("float", required=True), state_k=REQUIRED_STR)
+_op("rope_table(position)", shapes.rope_table,
+    "y[b, t] = cos(a_i) for i < size/2, then sin(a_i); a_i = (position[b] + t) * theta^(-2i/size), rounded once",
+    length=Attr("dim", required=True), size=REQUIRED_INT, theta=Attr("float", 10000.0))
+_op("rope(x, table)", shapes.rope,
+    "rotates the pairs (u, v) of each head of x [B,T,heads*size]: (u cos - v sin, u sin + v cos); pair i is channels "
+    "2i, 2i+1 (layout interleaved) or i, i + size/2 (halves)",
+    heads=REQUIRED_INT, layout=Attr("str", "interleaved"))
 
 # --- norms ------------------------------------------------------------------------------------------------------------
 _op("layer_norm(x, weight?, bias?)", shapes.layer_norm, "over the last axis, biased variance", eps=Attr("float", 1e-5))
@@ -114,7 +132,8 @@ for _name, _meaning in (("add", "a + b"), ("sub", "a - b"), ("mul", "a * b"), ("
     _op(f"{_name}(a, b)", shapes.broadcast, _meaning, pointwise=True)
 for _name, _meaning in (("exp", "e^x"), ("log", "natural logarithm"), ("sin", "sine, x in radians"), ("cos", "cosine"),
                         ("tanh", ""), ("sigmoid", "1 / (1 + e^-x)"), ("relu", "max(x, 0)"), ("silu", "x sigmoid(x)"),
-                        ("gelu", "x Phi(x), exact"), ("gelu_tanh", "the tanh form of gelu"), ("sqrt", ""), ("abs", ""),
+                        ("gelu", "x Phi(x), exact"), ("gelu_tanh", "the tanh form of gelu"),
+                        ("elu", "x if x > 0 else e^x - 1"), ("sqrt", ""), ("abs", ""),
                         ("floor", ""), ("round", "half to even")):
     _op(f"{_name}(x)", shapes.same, _meaning, pointwise=True)
 _op("leaky_relu(x)", shapes.same, "x if x > 0 else slope * x", pointwise=True, slope=Attr("float", required=True))
@@ -131,8 +150,8 @@ _op("slice(x)", shapes.slice_, "x[start:stop] along axis", axis=REQUIRED_INT, st
     stop=Attr("dim", required=True))
 _op("reshape(x)", shapes.reshape, "same elements, new shape", shape=Attr("dims", required=True))
 _op("transpose(x)", shapes.transpose, "axes in the order perm", perm=Attr("ints", required=True))
-_op("pad(x)", shapes.pad, "along axis, mode zero | reflect (edge not repeated)", axis=REQUIRED_INT, left=Attr("int", 0),
-    right=Attr("int", 0), mode=Attr("str", "zero"))
+_op("pad(x)", shapes.pad, "along axis, mode zero | reflect (edge not repeated) | edge (repeated)",
+    axis=REQUIRED_INT, left=Attr("int", 0), right=Attr("int", 0), mode=Attr("str", "zero"))
 _op("gather(x, index)", shapes.gather, "y[b, t, :] = x[b, index[b, t], :]")
 _op("expand(x)", shapes.expand, "broadcast axes of size 1 to shape", shape=Attr("dims", required=True))
 _op("interpolate(x)", shapes.interpolate,

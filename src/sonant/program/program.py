@@ -18,14 +18,15 @@ from sonant.program import opset
 from sonant.program.dims import Dim, DimLike, simplify
 from sonant.program.shapes import Shape
 
-STATE_KINDS = ("kv", "context", "counter", "history", "carry")
+STATE_KINDS = ("kv", "ring", "context", "counter", "history", "carry")
 
 
 @dataclass(frozen=True)
 class StateSpec:
     """What one row of a slot keeps between steps.
 
-    kv: [capacity, channels]; context: last input rows [L, C]; counter: []; history and carry: any shape.
+    kv, ring: [capacity, channels], position p of a ring at row p % capacity; context: last input rows [L, C];
+    counter: []; history and carry: any shape.
     """
 
     name: str
@@ -108,7 +109,7 @@ class Program:
         dims = tuple(shape)
         known = self.weights.get(name)
         if known is None:
-            _check_dtype(name, dtype, ("f32", "f16", "bf16"))
+            _check_dtype(name, dtype, ("f32", "f16", "bf16", "q8"))
             self._claim(name)
             known = self.weights[name] = Value(self, name, dims, dtype, "weight")
         elif known.shape != dims or known.dtype != dtype:

@@ -101,7 +101,9 @@ def _dense(inputs: Inputs, attrs: Attrs, what: str) -> tuple[Value, Value]:
     _is_weight(w, f"the weight of {what}")
     if _at(inputs, 2) is not None:
         _fits(inputs[2], f"the bias of {what}", "f32", w.shape[0])
-    require(attrs["precision"] in ("f32", "bf16"), f"precision must be f32 or bf16, got {attrs['precision']!r}")
+    precision = attrs["precision"]
+    require(precision in ("f32", "bf16", "int8"), f"precision must be f32, bf16 or int8, got {precision!r}")
+    require(precision != "int8" or w.dtype == "q8", f"precision int8 is for q8 weights, got {w}")
     _at_least(attrs, 0, "n_pro")
     return x, w
 
@@ -205,10 +207,49 @@ def _kv_states(inputs: Inputs, attrs: Attrs, q: Value, k: Value) -> None:
     specs = [q.program.state(attrs[name]) for name in ("state_k", "state_v")]
     require(attrs["state_k"] != attrs["state_v"], "state_k and state_v must be two states")
     for spec in specs:
-        require(spec.kind == "kv" and spec.dtype == "f32" and spec.shape == (specs[0].shape[0], int(k.shape[2])),
-                f"the states of attention must be of kind kv and f32 [capacity, {k.shape[2]}], got {spec}")
+        require(spec.kind in ("kv", "ring") and spec.kind == specs[0].kind and spec.dtype == "f32"
+                and spec.shape == (specs[0].shape[0], int(k.shape[2])),
+                f"the states of attention must be both kv or both ring, f32 [capacity, {k.shape[2]}]; got {spec}")
+    require(specs[0].kind == "kv" or (attrs["mask"] == "causal" and 0 < attrs["window"] <= specs[0].shape[0]),
+            "ring states want a causal mask and a window within their capacity")
     _fits(_at(inputs, 3), "rows, which go with states,", "i32", q.shape[0])
     _fits(_at(inputs, 4), "position, which goes with states,", "i32", q.shape[0])
+
+
+def attention_weights(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    q, keys = _value(inputs[0]), _value(inputs[1])
+    heads, kv_heads = attrs["heads"], attrs["kv_heads"] or attrs["heads"]
+    _fits(q, "q", "f32", "B", "T", "C")
+    _fits(keys, "keys", "i32", q.shape[0], "N")
+    _fits(_at(inputs, 2), "rows", "i32", q.shape[0])
+    require(heads >= 1 and heads % kv_heads == 0, f"{heads} heads are not a multiple of {kv_heads} kv_heads")
+    require(int(q.shape[2]) % heads == 0, f"{q.shape[2]} channels do not split into {heads} heads")
+    require(bool(attrs["head_ids"]) and all(0 <= h < heads for h in attrs["head_ids"]),
+            f"head_ids must name some of the {heads} heads, got {list(attrs['head_ids'])}")
+    spec, channels = q.program.state(attrs["state_k"]), int(q.shape[2]) // heads * kv_heads
+    require(spec.kind == "kv" and spec.dtype == "f32" and len(spec.shape) == 2 and spec.shape[1] == channels,
+            f"state_k must be of kind kv and f32 [capacity, {channels}], got {spec}")
+    return [((q.shape[0], q.shape[1], len(attrs["head_ids"]), keys.shape[1]), "f32")]
+
+
+def rope_table(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    position = _value(inputs[0])
+    _fits(position, "position", "i32", "B")
+    require(attrs["size"] >= 2 and attrs["size"] % 2 == 0, f"size must be even, got {attrs['size']}")
+    require(attrs["theta"] > 0, f"theta must be positive, got {attrs['theta']}")
+    return [((position.shape[0], simplify(Dim.of(attrs["length"])), attrs["size"]), "f32")]
+
+
+def rope(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, table = _value(inputs[0]), _value(inputs[1])
+    _fits(x, "x", "f32", "B", "T", "C")
+    _at_least(attrs, 1, "heads")
+    require(attrs["layout"] in ("interleaved", "halves"),
+            f"rope layout must be interleaved or halves, got {attrs['layout']!r}")
+    size, rest = divmod(int(x.shape[2]), attrs["heads"])
+    require(rest == 0 and size % 2 == 0, f"{x.shape[2]} channels do not split into {attrs['heads']} even heads")
+    _fits(table, "the table of rope", "f32", x.shape[0], x.shape[1], size)
+    return [(x.shape, "f32")]
 
 
 def layer_norm(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -275,7 +316,8 @@ def transpose(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 def pad(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = _value(inputs[0])
-    require(attrs["mode"] in ("zero", "reflect"), f"pad mode must be zero or reflect, got {attrs['mode']!r}")
+    require(attrs["mode"] in ("zero", "reflect", "edge"),
+            f"pad mode must be zero, reflect or edge, got {attrs['mode']!r}")
     _at_least(attrs, 0, "left", "right")
     shape, axis = list(x.shape), _axis(x, attrs["axis"])
     shape[axis] = simplify(Dim.of(shape[axis]) + attrs["left"] + attrs["right"])

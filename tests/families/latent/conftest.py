@@ -1,4 +1,4 @@
-"""`golden_text` for the tests of this folder."""
+"""`golden_text` and `latent_golden` for the tests of this folder."""
 
 from __future__ import annotations
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from sonant import _native
 from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, states_of
-from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, single_as_steps
+from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, lower
 from sonant.backends.native.packed import PackedWeights
 from sonant.errors import BackendError, Cancelled, UnknownName
 from sonant.program import opset
 from sonant.program.bounds import Bounds
-from sonant.program.passes import fuse, own_outputs
 from sonant.program.program import Program
 from sonant.program.verify import verify
 
@@ -53,20 +52,23 @@ class NativeBackend:
 
     def load(self, program: Program, weights: Weights, *, cache: Path | None = None,
              hints: Mapping[str, int] | None = None) -> NativeExecutable:
-        return NativeExecutable(self, program, weights, cache, hints)
+        return self.load_all([program], weights, cache=cache, hints=hints)[0]
+
+    def load_all(self, programs: Sequence[Program], weights: Weights, *, cache: Path | None = None,
+                 hints: Mapping[str, int] | None = None) -> list[NativeExecutable]:
+        for program in programs:
+            verify(program)
+        plans = [lower(program, hints) for program in programs]
+        packed = PackedWeights(plans, weights, cache)
+        return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
 
 
 class NativeExecutable:
     """A lowered Program with its packed weights; runs may overlap, each with a workspace of its own."""
 
-    def __init__(self, backend: NativeBackend, program: Program, weights: Weights, cache: Path | None,
-                 hints: Mapping[str, int] | None) -> None:
-        verify(program)
+    def __init__(self, backend: NativeBackend, program: Program, plan: NativePlan, packed: PackedWeights) -> None:
         self.program, self.backend, self.bounds = program, backend, Bounds(program)
-        self.plan = NativePlan(own_outputs(single_as_steps(fuse(program))), hints)
-        known = {name: value.shape for p in self.plan.program.programs() for name, value in p.weights.items()}
-        keys = [(key, tuple(map(int, known[key.name]))) for key in self.plan.pack_keys]
-        self.packed = PackedWeights(program.name, keys, weights, cache)
+        self.plan, self.packed = plan, packed
         self.table = self._weight_table()
         self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
         self._lock = threading.Lock()
@@ -74,8 +76,9 @@ class NativeExecutable:
     def _weight_table(self) -> np.ndarray:
         """Packed weights at even places, constants at odd ones, as the lowering numbers them."""
         self._constants = [np.ascontiguousarray(c) for c in self.plan.constants]
-        table = np.zeros(2 * max(len(self.packed.addresses), len(self._constants)), np.int64)
-        table[0:2 * len(self.packed.addresses):2] = self.packed.addresses
+        addresses = [self.packed.addresses[key] for key in self.plan.pack_keys]
+        table = np.zeros(2 * max(len(addresses), len(self._constants)), np.int64)
+        table[0:2 * len(addresses):2] = addresses
         table[1:2 * len(self._constants):2] = [c.ctypes.data for c in self._constants]
         return table
 
@@ -100,7 +103,9 @@ class NativeExecutable:
         return bound
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
-            cancel: CancelFlag | None = None) -> list[np.ndarray]:
+            cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
+        if threads is not None and threads < 1:
+            raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
         sizes = bind_sizes(self.program, inputs)
         bound = self._bind(sizes)
         given = [np.ascontiguousarray(inputs[v.name]) for v in self.plan.program.inputs]
@@ -109,7 +114,8 @@ class NativeExecutable:
         state_words = self._state_words(states_of(self.program, states))
         try:
             status = _native.run(bound.code, self.table, _addresses(given), _addresses(outputs), state_words,
-                                 bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells)
+                                 bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells,
+                                 None, threads or 0)
         except RuntimeError as e:
             raise BackendError(f"{self.program.name}: {e}") from e
         if status:
@@ -122,7 +128,7 @@ class NativeExecutable:
             array = states.arrays[name]
             dims = [*array.shape, *[0] * (MAX_RANK - array.ndim)]
             dtype = DTYPES["i32" if array.dtype == np.int32 else "f32"]
-            words.append([0, 0, array.ctypes.data, dtype, array.ndim, *dims])
+            words.append([int(states.kinds[name] == "ring"), 0, array.ctypes.data, dtype, array.ndim, *dims])
         return np.array(words, np.int64).ravel()
 
 

@@ -17,12 +17,14 @@ from sonant.errors import BackendError
 from sonant.program import opset, steps
 from sonant.program.dims import Dim, DimLike
 from sonant.program.layout import Layout, assign
+from sonant.program.passes import fuse, own_outputs
 from sonant.program.passes.rebuild import rebuild
 from sonant.program.program import Node, Program, Value
 
 SPACES = {"absent": 0, "arena": 1, "weight": 2, "input": 3, "output": 4}
-DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3}
-ENUMS = {"f32": 0, "bf16": 1, "none": 0, "causal": 1, "zero": 0, "reflect": 1, "nearest": 0, "linear": 1}
+DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "q8": 4}
+ENUMS = {"f32": 0, "bf16": 1, "int8": 2, "none": 0, "causal": 1, "zero": 0, "reflect": 1, "edge": 2,
+         "nearest": 0, "linear": 1, "interleaved": 0, "halves": 1}
 OPCODES = {name: i for i, name in enumerate(opset.OPS)}
 MAX_RANK = 6
 ALIGNMENT = 64
@@ -62,13 +64,19 @@ class Bound:
     output_shapes: list[tuple[int, ...]]
 
 
+def lower(program: Program, hints: Mapping[str, int] | None = None) -> NativePlan:
+    """The Plan of a Program as its family recorded it."""
+    return NativePlan(own_outputs(single_as_steps(fuse(program))), hints)
+
+
 class NativePlan:
-    """The lowered form of one (fused) Program."""
+    """The lowered form of one fused Program whose pointwise nodes are all step lists."""
 
     def __init__(self, program: Program, hints: Mapping[str, int] | None = None) -> None:
         self.program = program
         self.layout: Layout = assign(program, hints)
         self.pack_keys: dict[PackKey, int] = {}
+        self.pack_shapes: dict[PackKey, tuple[int, ...]] = {}
         self.constants: list[np.ndarray] = []
         self.states = list(program.states)
         writer = _Writer(self)
@@ -177,7 +185,9 @@ class _Writer:
         location = self.plan.layout.of(v)
         space, index, dtype = location.space, location.index, v.dtype
         if space == "weight":
-            key = PackKey.of(self.plan.layout.source(v), node, position)
+            weight = self.plan.layout.source(v)
+            key = PackKey.of(weight, node, position)
+            self.plan.pack_shapes[key] = tuple(map(int, weight.shape))
             index = self.plan.pack_keys.setdefault(key, len(self.plan.pack_keys)) * 2
             dtype = "f32" if key.role == "plain" else dtype
         elif space == "constant":

@@ -1,7 +1,7 @@
 """Weights as the native kernels read them: packed once, kept in a file beside the checkpoint, mapped afterwards.
 
-The file is `native-<program>-<hash>.pack`: the tensors one after another, each on a 64-byte boundary, in the order of
-the Plan's pack keys. The hash covers keys, shapes and the packing version, so a file that does not fit is never opened.
+The file is `native-<programs>-<hash>.pack`: every tensor that these Programs need once, one after another, each on a
+64-byte boundary. The hash covers keys, shapes and the packing version, so a file that does not fit is never opened.
 """
 
 from __future__ import annotations
@@ -11,41 +11,60 @@ import hashlib
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from sonant import _native
 from sonant.backends.backend import Weights, round_to
-from sonant.backends.native.lower import PackKey
+from sonant.backends.native.lower import NativePlan, PackKey, lower
 from sonant.errors import BackendError
+from sonant.program.program import Program
 
-PACK_VERSION = 2
+PACK_VERSION = 3
 ALIGNMENT = 64
 
 
-class PackedWeights:
-    """`addresses[i]` is where the tensor of the i-th pack key lies."""
+def pack_name(programs: Sequence[Program]) -> str:
+    """The name of the file that `load_all` of these Programs keeps in its cache folder; nothing is read or packed."""
+    return _name([lower(p) for p in programs])
 
-    def __init__(self, name: str, keys: Iterable[tuple[PackKey, tuple[int, ...]]], weights: Weights,
-                 cache: Path | None) -> None:
-        self.keys = list(keys)
+
+def _name(plans: Sequence[NativePlan]) -> str:
+    digest = hashlib.sha256(repr((PACK_VERSION, _keys(plans))).encode()).hexdigest()[:16]
+    return f"native-{'-'.join(p.program.name for p in plans)}-{digest}.pack"
+
+
+def _keys(plans: Sequence[NativePlan]) -> list[tuple[PackKey, tuple[int, ...]]]:
+    """What the Plans need packed, each once. BackendError: a weight of two shapes."""
+    found: dict[PackKey, tuple[int, ...]] = {}
+    for plan in plans:
+        for key, shape in plan.pack_shapes.items():
+            if found.setdefault(key, shape) != shape:
+                raise BackendError(f"weight {key.name!r} is {list(found[key])} in one Program, {list(shape)} in "
+                                   f"{plan.program.name}")
+    return list(found.items())
+
+
+class PackedWeights:
+    """The tensors of some Plans; `addresses` says where the one of each pack key lies."""
+
+    def __init__(self, plans: Sequence[NativePlan], weights: Weights, cache: Path | None) -> None:
+        self.keys = _keys(plans)
         sizes = [_packed_bytes(key, shape) for key, shape in self.keys]
         starts = np.cumsum([0, *(-(-n // ALIGNMENT) * ALIGNMENT for n in sizes)])
         self.total_bytes = int(starts[-1])
-        self.buffer = self._open(name, starts, sizes, weights, cache)
-        self.addresses = [self.buffer.ctypes.data + int(s) for s in starts[:-1]]
+        self.buffer = self._open(None if cache is None else cache / _name(plans), starts, sizes, weights)
+        self.addresses = {key: self.buffer.ctypes.data + int(start)
+                          for (key, _), start in zip(self.keys, starts[:-1], strict=True)}
 
-    def _open(self, name: str, starts: np.ndarray, sizes: list[int], weights: Weights,
-              cache: Path | None) -> np.ndarray:
-        if cache is None:
+    def _open(self, path: Path | None, starts: np.ndarray, sizes: list[int], weights: Weights) -> np.ndarray:
+        if path is None:
             buffer = _aligned(self.total_bytes)
             for (key, shape), start, size in zip(self.keys, starts[:-1], sizes, strict=True):
                 _pack(key, shape, weights, buffer[int(start):int(start) + size])
             return buffer
-        digest = hashlib.sha256(repr((PACK_VERSION, self.keys)).encode()).hexdigest()[:16]
-        path = cache / f"native-{name}-{digest}.pack"
         if not path.is_file() or path.stat().st_size != self.total_bytes:
             self._write(path, starts, sizes, weights)
         return _map(path, self.total_bytes)
@@ -73,8 +92,10 @@ def _pack(key: PackKey, shape: tuple[int, ...], weights: Weights, target: np.nda
     array = _tensor(weights, key.name, shape)
     if key.role == "plain":
         target[:] = round_to(array, key.dtype).reshape(-1).view(np.uint8)
-    else:
-        _native.pack(key.role, array, key.groups, key.dtype, target)
+        return
+    if key.role == "conv" and shape[0] == key.groups and shape[2] == 1:
+        array = round_to(array, key.dtype)  # depthwise weights are packed in f32
+    _native.pack(key.role, array, key.groups, key.dtype, target)
 
 
 def _tensor(weights: Weights, name: str, shape: tuple[int, ...]) -> np.ndarray:

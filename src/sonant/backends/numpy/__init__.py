@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ class NumpyBackend:
     def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> NumpyExecutable:
         return NumpyExecutable(program, weights, self.dtype)
 
+    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+                 cache: Path | None = None) -> list[NumpyExecutable]:
+        return [self.load(p, weights, cache=cache) for p in programs]
+
 
 class NumpyExecutable:
     def __init__(self, program: Program, weights: Weights, dtype: np.dtype[Any]) -> None:
@@ -54,8 +58,9 @@ class NumpyExecutable:
         return sum(4 * int(np.prod([Dim.of(d).evaluate(sizes) for d in v.shape])) for v in values)
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None, cancel: CancelFlag | None = None,
-            trace: dict[str, np.ndarray] | None = None) -> list[np.ndarray]:
-        """Outputs in order; with `trace`, every node result is also left there under its name."""
+            threads: int | None = None, trace: dict[str, np.ndarray] | None = None) -> list[np.ndarray]:
+        """Outputs in order; with `trace`, every node result is also left there under its name. NumPy decides on
+        threads by itself, whatever `threads` says."""
         sizes = bind_sizes(self.program, inputs)
         self.bounds.check(sizes)
         arrays = {k: v if v.dtype == np.int32 else v.astype(self.dtype) for k, v in inputs.items()}

@@ -41,7 +41,22 @@ def _at(operands: Sequence[Array | None], index: int) -> Array | None:
 # --- dense ------------------------------------------------------------------------------------------------------------
 def _prologue(x: Array, fused: Sequence[Array], a: Attrs) -> Array:
     y = run_steps(a["prologue"], [x, *fused[: a["n_pro"]]])
-    return round_to(y, "bf16").astype(x.dtype) if a["precision"] == "bf16" else y
+    if a["precision"] == "bf16":
+        return round_to(y, "bf16").astype(x.dtype)
+    return round_to_int8(y, a.get("groups", 1)) if a["precision"] == "int8" else y
+
+
+def round_to_int8(x: Array, groups: int) -> Array:
+    """Each block of 32 channels (of a group) as integers times its largest magnitude / 127; zero below 2e-30, where the
+    inverse would leave the range of f32."""
+    split = x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
+    blocks = [split[..., at:at + 32] for at in range(0, split.shape[-1], 32)]
+    rounded = []
+    for block in blocks:
+        top = np.abs(block).max(-1, keepdims=True)
+        inverse = np.divide(127, top, out=np.zeros_like(top), where=~(top <= 2e-30))
+        rounded.append(np.rint(block * inverse) * (top / x.dtype.type(127)))
+    return np.concatenate(rounded, axis=-1).reshape(x.shape)
 
 
 def _epilogue(y: Array, bias: Array | None, fused: Sequence[Array], a: Attrs) -> Result:
@@ -147,16 +162,21 @@ def attention(states: ArrayStates, a: Attrs, q: Array, k: Array, v: Array,
             start = int(position[b])
             stop = start + q.shape[1]
             cache_k, cache_v = states.arrays[a["state_k"]][rows[b]], states.arrays[a["state_v"]][rows[b]]
-            if start < 0 or stop > len(cache_k):
+            ring = states.kinds[a["state_k"]] == "ring"
+            if start < 0 or (stop > len(cache_k) and not ring):
                 raise BackendError(f"attention: positions {start}..{stop - 1} are not all within the capacity "
                                    f"{len(cache_k)} of state {a['state_k']!r}")
-            cache_k[start:stop], cache_v[start:stop] = k[b], v[b]
-            keys, values = cache_k[:stop].astype(q.dtype), cache_v[:stop].astype(q.dtype)
+            written = np.arange(start, stop) % len(cache_k)
+            cache_k[written], cache_v[written] = k[b], v[b]
+            first = max(0, start - a["window"] + 1) if ring else 0
+            read = np.arange(first, stop) % len(cache_k)
+            keys, values, start = cache_k[read].astype(q.dtype), cache_v[read].astype(q.dtype), start - first
         out[b] = _attend(a, q[b], keys, values, start)
     return (out,)
 
 
 def _attend(a: Attrs, q: Array, k: Array, v: Array, start: int) -> Array:
+    """`start`: the place of the first query among the keys."""
     heads, kv_heads = a["heads"], a["kv_heads"] or a["heads"]
     size = q.shape[1] // heads
     qh = q.reshape(len(q), heads, size).transpose(1, 0, 2)
@@ -169,6 +189,47 @@ def _attend(a: Attrs, q: Array, k: Array, v: Array, start: int) -> Array:
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     y: Array = (weights / weights.sum(-1, keepdims=True)) @ vh
     return y.transpose(1, 0, 2).reshape(q.shape)
+
+
+@_stateful
+def attention_weights(states: ArrayStates, a: Attrs, q: Array, keys: Array, rows: Array) -> Result:
+    _check_rows("attention_weights", rows, states, written=False)
+    cache, heads = states.arrays[a["state_k"]], a["heads"]
+    if keys.size and keys.max() >= cache.shape[1]:
+        raise BackendError(f"attention_weights: key {int(keys.max())} is not within the capacity {cache.shape[1]} of "
+                           f"state {a['state_k']!r}")
+    size, group = q.shape[2] // heads, heads // (a["kv_heads"] or heads)
+    out = np.zeros((q.shape[0], q.shape[1], len(a["head_ids"]), keys.shape[1]), q.dtype)
+    for b in range(len(q)):
+        kept = keys[b] >= 0
+        if not kept.any():
+            continue
+        k = cache[rows[b]][keys[b][kept]].astype(q.dtype)
+        for i, h in enumerate(a["head_ids"]):
+            of_head = k[:, h // group * size:(h // group + 1) * size]
+            scores = q[b, :, h * size:(h + 1) * size] @ of_head.T * q.dtype.type(a["scale"])
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            out[b, :, i, kept] = (weights / weights.sum(-1, keepdims=True)).T
+    return (out,)
+
+
+@_op
+def rope_table(a: Attrs, position: Array) -> Result:
+    half = a["size"] // 2
+    rate = np.float64(a["theta"]) ** (-np.arange(half) / half)
+    angles = (position[:, None] + np.arange(a["length"]))[:, :, None] * rate
+    return (np.concatenate([np.cos(angles), np.sin(angles)], -1).astype(np.float32),)
+
+
+@_op
+def rope(a: Attrs, x: Array, table: Array) -> Result:
+    half = x.shape[2] // a["heads"] // 2
+    pairs = (x.reshape(*x.shape[:2], a["heads"], half, 2) if a["layout"] == "interleaved"
+             else x.reshape(*x.shape[:2], a["heads"], 2, half).swapaxes(-1, -2))
+    u, v = pairs[..., 0], pairs[..., 1]
+    cos, sin = table[:, :, None, :half], table[:, :, None, half:]
+    turned = np.stack([u * cos - v * sin, u * sin + v * cos], -1)
+    return ((turned if a["layout"] == "interleaved" else turned.swapaxes(-1, -2)).reshape(x.shape),)
 
 
 # --- norms ------------------------------------------------------------------------------------------------------------
@@ -227,7 +288,9 @@ def transpose(a: Attrs, x: Array) -> Result:
 def pad(a: Attrs, x: Array) -> Result:
     widths = [(0, 0)] * x.ndim
     widths[a["axis"]] = (a["left"], a["right"])
-    return (np.pad(x, widths, mode="reflect" if a["mode"] == "reflect" else "constant"),)
+    if a["mode"] == "edge":
+        return (np.pad(x, widths, mode="edge"),)
+    return (np.pad(x, widths, mode="reflect") if a["mode"] == "reflect" else np.pad(x, widths),)
 
 
 @_op

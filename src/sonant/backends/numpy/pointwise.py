@@ -23,6 +23,10 @@ def gelu_tanh(x: Array) -> Array:
     return y
 
 
+def elu(x: Array) -> Array:
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
 def leaky_relu(x: Array, slope: float) -> Array:
     return np.where(x > 0, x, x * slope)
 
@@ -38,7 +42,7 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "atan2": np.arctan2, "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
     "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, 0), "silu": lambda x: x * sigmoid(x),
     "gelu": lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2)).astype(x.dtype)), "gelu_tanh": gelu_tanh,
-    "sqrt": np.sqrt, "abs": np.abs, "floor": np.floor, "round": np.rint, "leaky_relu": leaky_relu,
+    "elu": elu, "sqrt": np.sqrt, "abs": np.abs, "floor": np.floor, "round": np.rint, "leaky_relu": leaky_relu,
     "snake": lambda x, alpha: x + np.sin(alpha * x) ** 2 / alpha,
     "affine": lambda x, scale, shift: x * scale + shift,
     "where": where,

@@ -43,6 +43,10 @@ class WebGpuBackend:
              hints: Mapping[str, int] | None = None) -> WebGpuExecutable:
         return WebGpuExecutable(self, program, weights, lower(fuse(program), hints))
 
+    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+                 cache: Path | None = None) -> list[WebGpuExecutable]:
+        return [self.load(p, weights, cache=cache) for p in programs]
+
 
 class WebGpuExecutable:
     """A Plan with its pipelines compiled and its weights on the device."""
@@ -79,7 +83,7 @@ class WebGpuExecutable:
         return sum(4 * n for n, b in zip(elements, self.plan.buffers, strict=True) if b.space in WORKSPACE_SPACES)
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
-            cancel: CancelFlag | None = None) -> list[np.ndarray]:
+            cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
         sizes = bind_sizes(self.program, inputs)
         with self.backend.lock:
             workspace = self._workspace(sizes)

@@ -24,6 +24,7 @@ EXPRESSIONS: dict[str, str] = {
     "atan2": "sonant_atan2({0}, {1})", "exp": "sonant_exp({0})", "log": "sonant_log({0})", "sin": "sonant_sin({0})",
     "cos": "sonant_cos({0})", "tanh": "sonant_tanh({0})", "sigmoid": "sonant_sigmoid({0})", "relu": "max({0}, 0.0)",
     "silu": "{0} * sonant_sigmoid({0})", "gelu": "sonant_gelu({0})", "gelu_tanh": "sonant_gelu_tanh({0})",
+    "elu": "select(sonant_exp(min({0}, 0.0)) - 1.0, {0}, {0} > 0.0)",
     "sqrt": "sqrt({0})", "abs": "abs({0})", "floor": "floor({0})", "round": "round({0})",
     "leaky_relu": "select({0} * {1}, {0}, {0} > 0.0)", "snake": "sonant_snake({0}, {1})",
     "affine": "{0} * {1} + {2}", "where": "select({2}, {1}, {0} != 0.0)",

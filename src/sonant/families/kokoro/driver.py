@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sonant.backends.backend import Backend, CancelFlag, Weights
-from sonant.errors import BackendError
+from sonant.errors import BackendError, UnknownName
 from sonant.families.family import PieceAudio, with_pauses
 from sonant.families.kokoro import model, text
 from sonant.families.kokoro.config import KokoroConfig
@@ -19,6 +19,7 @@ from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
 
 DEFAULT_VOICE = "af_heart"
+PRECISIONS = ("f32", "f16", "bf16")
 MAX_FRAMES_PER_ID = 200
 """5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""
 
@@ -51,6 +52,8 @@ class KokoroDriver:
         cache: Path | None,
     ) -> None:
         self.config, self._catalog = config, voices
+        if precision not in PRECISIONS:
+            raise UnknownName("precision of Kokoro", precision, PRECISIONS)
         arithmetic = "bf16" if precision == "bf16" else "f32"
         decoder = model.decoder_program(config, dtype=precision, precision=arithmetic)
         self._text = backend.load(model.text_program(config), weights, cache=cache)

@@ -25,10 +25,15 @@ _TWO_SPACES = re.compile("  ")
 class Rules(Protocol):
     """What differs between the families."""
 
-    splits_long_sentences: bool
-    """The original cuts sentences over the limit behind , ; and :."""
-    keeps_decimals: bool
-    """The original sees no sentence end between "3." and "14"."""
+    @property
+    def splits_long_sentences(self) -> bool:
+        """The original cuts sentences over the limit behind , ; and :."""
+        ...
+
+    @property
+    def keeps_decimals(self) -> bool:
+        """The original sees no sentence end between "3." and "14"."""
+        ...
 
     def prepare(self, text: Traced) -> Traced:
         """The text as the tokenizer gets it; empty when nothing is left."""

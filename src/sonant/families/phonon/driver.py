@@ -1,0 +1,62 @@
+"""Phonon's driver: a language model over voice, text and frames, its codec, and speed as a learned condition."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from sonant.backends.backend import Backend
+from sonant.errors import CheckpointError
+from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
+from sonant.families.latent.frames import ChunkRequest, LatentFrames
+from sonant.families.latent.front import Chunk, FrontEnd
+from sonant.families.latent.heads import Head
+from sonant.families.latent.prepare import PhononRules
+from sonant.families.latent.voices import VoiceReader
+from sonant.families.phonon.config import PhononConfig
+from sonant.families.phonon.frames import PhononFrames, PhononRequest, Weights, condition, load_networks
+from sonant.families.phonon.speed import SpeedMap, delta_of
+from sonant.options import SpeakOptions
+
+DEFAULT_VOICES = ("default-voice",)
+NORMALIZED = ("en", "fr", "de", "es", "pt")
+
+
+class PhononDriver(LatentDriver):
+    """A loaded Phonon checkpoint on one backend."""
+
+    def __init__(self, config: PhononConfig, weights: Weights, backend: Backend, setup: Setup,
+                 speed_map: SpeedMap) -> None:
+        self.config, self._speeds = config, speed_map
+        self.capabilities = setup.capabilities(cloning=False, speed=True)
+        language = setup.language if setup.language in NORMALIZED else "none"
+        front = FrontEnd(tokenizer=setup.tokenizer, rules=PhononRules(), language=language,
+                         frame_rate_hz=config.frame_rate_hz)
+
+        def frames(heads: tuple[Head, ...], rows: int) -> LatentFrames:
+            networks = load_networks(config, weights, backend, precision=setup.precision, heads=heads,
+                                     cache=setup.cache)
+            return PhononFrames(networks, rows)
+
+        reader = VoiceReader(config.lm, weights["flow_lm.speaker_proj_weight"], None)
+        super().__init__(setup, front, frames, reader, config.sample_rate)
+        self._condition = functools.lru_cache(64)(lambda delta: condition(config, weights, delta))
+
+    def check(self, options: SpeakOptions) -> None:
+        super().check(options)
+        delta_of(options.speed, self._speeds)
+
+    def request(self, piece: Chunk, index: int, options: SpeakOptions) -> ChunkRequest:
+        """Markup asks for a speed within the map's; what a caller asks was checked."""
+        speed = min(max(options.speed * piece.speed, self._speeds.slowest), self._speeds.fastest)
+        return PhononRequest(
+            voice=self.voice(options), ids=np.array(piece.ids, np.int32), seed=piece_seed(options, index),
+            temperature=self.config.temperature, eos_threshold=self.config.eos_threshold,
+            frames_after_eos=piece.frames_after_eos, condition=self._condition(delta_of(speed, self._speeds)))
+
+    def default_voice(self) -> str:
+        found = first_of(self._catalog.names(), DEFAULT_VOICES)
+        if found is None:
+            raise CheckpointError("no voice of Phonon is here; sonant models pull brings those of its catalogue")
+        return found

@@ -1,0 +1,8 @@
+"""`latent_golden`, and the modules of this folder, for its tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "latent")]

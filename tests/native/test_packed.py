@@ -1,0 +1,117 @@
+"""Packed weights: what q8 panels hold, what Programs share, and the file that is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sonant import _native as native
+from sonant.backends.backend import from_q8, round_to, to_q8
+from sonant.backends.native import NativeBackend
+from sonant.backends.native.packed import pack_name
+from sonant.errors import BackendError
+from sonant.program import ops
+from sonant.program.program import Program
+
+BLOCK = 1088  # bytes of 32 outputs by 32 channels: integers, then f16 scales
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1), (32, 1, 32), (70, 3, 45), (33, 2, 128)], ids=str)
+def test_q8_panels_hold_the_integers_and_scales_of_to_q8(shape: tuple[int, int, int]) -> None:
+    w = normal(*shape)
+    w[0, 0] = 0  # a block of zeros, and halves that round to even
+    w[-1, -1] = np.arange(shape[2]) % 5 * 0.5 + 125.5
+    n, taps, channels = shape
+    panels, blocks = -(-n // 32), -(-channels // 32)
+    packed = np.full(native.packed_bytes("conv", list(shape), 1, "q8"), 99, np.uint8)
+    assert packed.size == panels * taps * blocks * BLOCK
+    native.pack("conv", w, 1, "q8", packed)
+    packed = packed.reshape(panels, taps, blocks, BLOCK)
+    # [panel, tap, block, four, lane, channel of four] → [output, tap, channel]
+    integers = packed[..., :1024].copy().view(np.int8).reshape(panels, taps, blocks, 8, 32, 4)
+    integers = integers.transpose(0, 4, 1, 2, 3, 5).reshape(panels * 32, taps, blocks * 32)
+    scales = packed[..., 1024:].copy().view(np.float16).transpose(0, 3, 1, 2).reshape(panels * 32, taps, blocks)
+    wanted_integers, wanted_scales = to_q8(w)
+    np.testing.assert_array_equal(integers[:n, :, :channels], wanted_integers)
+    np.testing.assert_array_equal(scales[:n], wanted_scales)
+    assert not integers[n:].any()
+    assert not integers[:, :, channels:].any()
+    assert not scales[n:].any()
+
+
+def test_q8_keeps_what_it_has_rounded() -> None:
+    w = round_to(normal(40, 70), "q8")
+    assert round_to(w, "q8").tobytes() == w.tobytes()
+    assert np.abs(from_q8(*to_q8(w)) - w).max() == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e8])
+def test_what_q8_cannot_hold_is_refused(value: float) -> None:
+    w = normal(4, 40)
+    w[2, 35] = value
+    for pack in (to_q8, lambda w: native.pack("linear", w, 1, "q8", np.zeros(2 * BLOCK, np.uint8))):
+        with pytest.raises((BackendError, RuntimeError), match="not finite, or too large"):
+            pack(w)
+
+
+def program(name: str, *weights: tuple[str, tuple[int, int], str]) -> Program:
+    """y = the product of x with each weight, for weights [N,C] of one C."""
+    p = Program(name)
+    x = p.input("x", ("T", weights[0][1][1]))
+    p.outputs = [ops.linear(x, p.weight(n, shape, dtype)) for n, shape, dtype in weights]
+    return p
+
+
+WEIGHTS = {"a": normal(40, 50), "b": normal(9, 50), "c": normal(64, 50)}
+PROGRAMS = [program("first", ("a", (40, 50), "f32"), ("b", (9, 50), "q8")),
+            program("second", ("c", (64, 50), "f16"), ("a", (40, 50), "f32"), ("b", (9, 50), "f32"))]
+
+
+def test_programs_that_are_loaded_together_share_what_they_have_in_common() -> None:
+    backend = NativeBackend(threads=1)
+    together = backend.load_all(PROGRAMS, WEIGHTS)
+    first, second = (dict(zip(e.plan.pack_keys, e.table[::2], strict=False)) for e in together)
+    common = set(first) & set(second)
+    assert [key.name for key in common] == ["a"]  # b is of two dtypes
+    assert all(first[key] == second[key] for key in common)
+    assert len(set(first.values()) | set(second.values())) == 4
+    x = normal(3, 50)
+    for executable, p in zip(together, PROGRAMS, strict=True):
+        alone = backend.load(p, WEIGHTS).run({"x": x})
+        assert [y.tobytes() for y in executable.run({"x": x})] == [y.tobytes() for y in alone]
+
+
+def test_the_file_is_named_without_packing_and_opened_again(tmp_path: Path) -> None:
+    backend, x = NativeBackend(threads=1), normal(3, 50)
+    found = [e.run({"x": x}) for e in backend.load_all(PROGRAMS, WEIGHTS, cache=tmp_path)]
+    assert [f.name for f in tmp_path.iterdir()] == [pack_name(PROGRAMS)]
+    assert pack_name(PROGRAMS).startswith("native-first-second-")
+    assert pack_name(PROGRAMS) != pack_name(PROGRAMS[::-1])
+    before = (tmp_path / pack_name(PROGRAMS)).stat().st_mtime_ns
+    again = [e.run({"x": x}) for e in backend.load_all(PROGRAMS, {}, cache=tmp_path)]  # nothing is packed anew
+    assert (tmp_path / pack_name(PROGRAMS)).stat().st_mtime_ns == before
+    assert [[y.tobytes() for y in ys] for ys in again] == [[y.tobytes() for y in ys] for ys in found]
+
+
+def test_a_weight_of_two_shapes_is_refused() -> None:
+    other = program("other", ("a", (41, 50), "f32"))
+    with pytest.raises(BackendError, match=r"weight 'a' is \[40, 50\] in one Program, \[41, 50\] in other"):
+        NativeBackend(threads=1).load_all([PROGRAMS[0], other], WEIGHTS)
+
+
+def test_a_run_takes_the_threads_it_is_given() -> None:
+    p = Program("wide")
+    p.outputs = [ops.linear(p.input("x", (200, 512)), p.weight("w", (512, 512)))]
+    executable = NativeBackend(threads=3).load(p, {"w": normal(512, 512)})
+    x = normal(200, 512)
+    wanted = executable.run({"x": x})[0].tobytes()
+    for threads in (1, 2, 3, 99):
+        assert executable.run({"x": x}, threads=threads)[0].tobytes() == wanted
+    with pytest.raises(BackendError, match="1 thread or more, got 0"):
+        executable.run({"x": x}, threads=0)
