@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 from transformers.initialization import no_init_weights
 
 HEAD = 64
-VOICE, LATENT, VOICE_BOS, FIRST = 4000, 4001, 4002, 4003
-"""Pocket's ids of what is no text: rows of the voice, latents, the row before the voice, the first audio position."""
+VOICE_BOS = 4002
+"""Pocket's id of the row before the voice; 4001 and 4003 stand for latents, whose rows of the table are not read."""
 
 LAYER = (
     (r"self_attn\.out_proj", "self_attn.o_proj"),
