@@ -15,6 +15,7 @@ import click
 from sonant.cli.align import align
 from sonant.cli.align_heads import align_heads
 from sonant.cli.calibrate import calibrate_speed
+from sonant.cli.live import live
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.models import models
 from sonant.cli.reading import read_stdin
@@ -63,6 +64,7 @@ def voices(**model: Any) -> None:
 
 
 main.add_command(say)
+main.add_command(live)
 main.add_command(align)
 main.add_command(models)
 main.add_command(calibrate_speed)
