@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
+import re
 import threading
 import time
 import tracemalloc
 import weakref
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from sonant.errors import Cancelled, InputError, TextError, UnknownName
 from sonant.types import AudioChunk, WordTiming
 
 SOON_S = 0.5
+DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (
     "Dr. Smith paid $3.14 for 2 lb. 3 oz. of nuts. “Really? Yes.” [speed 1.5] He left [pause 200ms] at once.\n\n"
     "Then, in D.C. He slept, i.e. he did not wake! 🎉 Well...\nThe end"
@@ -441,3 +444,19 @@ def test_every_word_is_spoken_exactly_once(commit: str, parts: list[tuple[str, s
         covered = "".join(session.text[a:b] for a, b in spans)
         assert covered == "".join(session.text.split())
         assert [session.text[a:b] for a, b in spans] == [w.text for c in taken for w in c.words]
+
+
+def test_snippets_of_the_docs_run(synth: Synthesizer) -> None:
+    played: list[np.ndarray] = []
+
+    async def write(session: Session) -> None:
+        session.feed("One. Two")
+        session.end()
+
+    names = {"synth": synth, "tokens": ["One", ". T", "wo"], "play": played.append, "asyncio": asyncio, "write": write}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "sessions.md").read_text(encoding="utf-8"), re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+    asyncio.run(names["talk"]())  # type: ignore[operator]
+    assert len(played) == 3 * 2
+    assert names["words"] == ["It", "is", "nine.", "The", "train", "leaves", "at", "twelve."]
