@@ -48,7 +48,7 @@ PUBLIC = {"", "engine", "hub"}
 
 OWN = {"backends": 2, "families": 2}
 """Rooms whose folders are strangers to each other, and how deep their names are: no family imports another."""
-SHARED = {"backends.backend", "families.family"}
+SHARED = {"backends.backend", "families.family", "families.frames", "families.latent"}
 """What the folders of such a room have in common."""
 
 EXCEPTIONS = {

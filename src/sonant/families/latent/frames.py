@@ -183,7 +183,7 @@ class LatentFrames:
     def _inputs(self, streams: Sequence[LatentStream]) -> dict[str, Array]:
         """What the step Program takes."""
         given = {
-            "latent": np.stack([s.latent for s in streams])[:, None],
+            "latent": np.stack([s.latent for s in streams], dtype=np.float32)[:, None],
             "rows": np.array([s.row for s in streams], np.int32) * self.branches,
             "position": np.array([s.position for s in streams], np.int32),
             "seed": np.array([s.request.seed for s in streams], np.uint32).view(np.int32),

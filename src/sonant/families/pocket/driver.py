@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sonant.audio.recording import Recording
+from sonant.audio.reader import Recording
 from sonant.backends.backend import Backend, CancelFlag, Executable
 from sonant.errors import CheckpointError, InputError, TextError
 from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
