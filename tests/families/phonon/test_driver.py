@@ -24,7 +24,7 @@ HEADS = AlignmentHeads(((1, 0), (0, 1)), lead_frames=0.0, lead_source="assumed")
 
 def make_folder(folder: Path, *, heads: bool = True) -> Path:
     """A checkpoint as a user has it. Its end logit is raised so that it stops by itself."""
-    models.write(folder, models.shapes(), {**models.config("plain"), "eos_threshold": 0.3})
+    models.write(folder, models.shapes(), {**models.config("plain"), "eos_threshold": 2.1})
     golden.write_tokenizer(folder, 4000)
     (folder / "voices").mkdir()
     write_safetensors(folder / "voices" / "ada.safetensors", {"emb": models.voice()})

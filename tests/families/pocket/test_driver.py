@@ -31,7 +31,7 @@ def make_folder(folder: Path, name: str = "large") -> Path:
     shapes["flow_lm.conditioner.embed.weight"][0] = 1001
     config["flow_lm"]["lookup_table"]["n_bins"] = 1000
     models.write(folder / "model.safetensors", shapes)
-    (folder / f"{name}.yaml").write_text(as_yaml({**config, "default_eos_threshold": -0.3}), encoding="utf-8")
+    (folder / f"{name}.yaml").write_text(as_yaml({**config, "default_eos_threshold": 0.2}), encoding="utf-8")
     golden.write_tokenizer(folder, 1000)
     (folder / "voices").mkdir()
     width = config["flow_lm"]["transformer"]["d_model"]
