@@ -16,6 +16,7 @@ import numpy as np
 
 from sonant.backends.backend import CancelFlag
 from sonant.engine import calibrate
+from sonant.engine.alignment import align_recording
 from sonant.engine.head_lead import Followed, Reference, heard, measure_lead
 from sonant.engine.load import find_weights
 from sonant.engine.synthesizer import Synthesizer
@@ -24,6 +25,7 @@ from sonant.families.latent.heads import AlignmentHeads, Head, HeadQuality, writ
 from sonant.families.latent.recording import AttentionRecord, AttentionRecorder
 from sonant.hub.catalog import find
 from sonant.options import SpeakOptions
+from sonant.types import WordTiming
 
 MAX_HEADS = 4
 CANDIDATES = 24
@@ -34,6 +36,8 @@ LEAST_TOKENS = 4
 """In fewer, any head goes on by chance."""
 LEAST_SCORE = 0.1
 """The best of 48 heads that attend to anything scores 0.03; one that spreads half of its weight anywhere, 0.2."""
+ALIGNER = "kokoro-82m"
+"""The model that speaks for the aligner."""
 FAMILIES = ("phonon", "pocket")
 """Those whose drivers are AttentionRecorders."""
 # Many pauses, for the lead; words of one and of many tokens.
@@ -102,7 +106,6 @@ def record(
     texts: Sequence[str],
     *,
     voice: str | None = None,
-    seed: int = 0,
     done: Callable[[float, float], None] = lambda fraction, audio_s: None,
 ) -> list[AttentionRecord]:
     """Speak the texts with the attention of all heads. done: called after every text with the share of all that is
@@ -110,7 +113,7 @@ def record(
     recorder = recorder_of(synth)
     records: list[AttentionRecord] = []
     for n, text in enumerate(texts, 1):
-        records += recorder.record_attention(text, SpeakOptions(voice=voice, seed=seed), CancelFlag())
+        records += recorder.record_attention(text, SpeakOptions(voice=voice), CancelFlag())
         done(n / len(texts), sum(len(r.samples) for r in records) / recorder.sample_rate)
     return records
 
@@ -118,6 +121,15 @@ def record(
 def recorder_of(synth: Synthesizer) -> AttentionRecorder:
     """The driver of a model of FAMILIES."""
     return cast(AttentionRecorder, synth._driver)
+
+
+def aligner(speaker: Synthesizer) -> Reference:
+    """Word times by laying what `speaker`, whose word times are its own, says over the recording."""
+
+    def words(samples: np.ndarray, sample_rate: int, text: str) -> Sequence[WordTiming]:
+        return align_recording(samples, sample_rate, speaker.speak(text, markup="off")).words
+
+    return words
 
 
 def find_heads(
@@ -154,9 +166,9 @@ def find_heads(
     return Found(AlignmentHeads(heads, lead.frames, lead.source, quality), scores, lead.n_words)
 
 
-def keep(found: Found, where: Path, *, model: str, voice: str | None, seed: int, texts: Sequence[str]) -> Path:
+def keep(found: Found, where: Path, *, model: str, voice: str | None, texts: Sequence[str]) -> Path:
     """Write the heads into a file, or beside the checkpoint where `where` is its folder. Returns the file."""
-    about = {"model": model, "voice": voice, "seed": seed, "texts": list(texts), "n_lead_words": found.n_lead_words}
+    about = {"model": model, "voice": voice, "texts": list(texts), "n_lead_words": found.n_lead_words}
     return write_heads(where, found.heads, about)
 
 

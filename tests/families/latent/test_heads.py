@@ -109,10 +109,6 @@ def test_heads_that_the_model_does_not_have() -> None:
             HEADS.check(layers, heads, "tiny")
 
 
-def test_by_layer() -> None:
-    assert HEADS.by_layer() == {2: (7,), 3: (0, 4)}
-
-
 def test_published_heads_are_in_their_models() -> None:
     """Layers and heads by shared/families/phonon-pocket-qwen3.md, sections 1.1 and 2.1."""
     for heads in PHONON.values():

@@ -84,11 +84,6 @@ class AlignmentHeads:
                 )
         return self
 
-    def by_layer(self) -> dict[int, tuple[int, ...]]:
-        """The heads of each layer that has any, by rising layer: what a step Program records, in this order."""
-        layers = sorted({layer for layer, _ in self.heads})
-        return {layer: tuple(sorted(h for own, h in self.heads if own == layer)) for layer in layers}
-
 
 def find_heads(folder: Path, metadata: Mapping[str, str], known: AlignmentHeads | None) -> AlignmentHeads | None:
     """The alignment heads of a checkpoint: beside it in `folder`, in its `metadata`, or as its family knows them.
