@@ -1,4 +1,4 @@
-"""What a node costs at given sizes: arithmetic and memory traffic, counted from shapes. For rooflines, not for planning.
+"""What a node costs at given sizes: arithmetic and memory traffic, counted from shapes. For rooflines, not plans.
 
 FLOP counts a multiplication and an addition as two, and one for each step of a pointwise chain; moves count none.
 Bytes are what a perfect cache would still have to fetch once: operands, weights in their stored type, and results.
@@ -70,8 +70,8 @@ def _dense_flop(node: Node, sizes: Mapping[str, int], out: int) -> int:
     # A transposed convolution puts every input row through every tap; the others gather taps for every output.
     rows = product(x.shape[:-1]) * w.shape[0] if node.op == "conv_transpose1d" else Dim.of(out)
     products = rows.evaluate(sizes) * int(product(w.shape[1:]))
-    chains = len(steps.parse(node.attrs["prologue"])) * _elements(x, sizes) + len(steps.parse(node.attrs["epilogue"])) * out
-    return 2 * products + chains
+    before, after = (len(steps.parse(node.attrs[name])) for name in ("prologue", "epilogue"))
+    return 2 * products + before * _elements(x, sizes) + after * out
 
 
 def _keys(node: Node, sizes: Mapping[str, int]) -> int:
