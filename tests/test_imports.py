@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "align": set(),
     # Cut at the sentences that the text front end sees.
     "captions": {"text"},
-    "checkpoint": set(),
+    "checkpoint": {"backends.backend"},
     "hub": {"checkpoint"},
     # A backend sees Programs and arrays, and its shaders as data.
     "backends": {"program", "shaders"},
