@@ -119,7 +119,8 @@ def composed(text: Traced, form: Form) -> Traced:
     clusters = [match.span() for match in _clusters().finditer(text.text)]
     pieces = [unicodedata.normalize(form, text.text[a:b]) for a, b in clusters]
     if "".join(pieces) == new:
-        return Traced.join(text[a:b].turned(piece) for (a, b), piece in zip(clusters, pieces, strict=True))
+        whole = ((text[a:b], piece) for (a, b), piece in zip(clusters, pieces, strict=True))
+        return Traced.join(part if part.text == piece else part.turned(piece) for part, piece in whole)
     parts = []
     for kind, a, b, c, d in SequenceMatcher(None, text.text, new, autojunk=False).get_opcodes():
         parts.append(text[a:b] if kind == "equal" else (text[a:b] or text[max(0, a - 1) : a]).turned(new[c:d]))
@@ -193,9 +194,9 @@ def _metaspace(spec: Mapping[str, Any], name: str) -> Split:
 
     def split(parts: list[Traced], origin: int) -> list[Traced]:
         found: list[Traced] = []
-        for number, part in enumerate(parts):
+        for part in parts:
             part = part.translate({" ": sign})
-            wanted = scheme == "always" or (scheme == "first" and number == 0 and part.start == origin)
+            wanted = scheme == "always" or (scheme == "first" and part.start == origin)
             if part and wanted and not part.text.startswith(sign):
                 part = Traced.made(sign, part.start, part.start) + part
             found += [part[m.start() : m.end()] for m in starts.finditer(part.text) if m[0]] if cuts else [part]

@@ -185,12 +185,10 @@ class _Signs:
 
     def _thousands_lead(self) -> int:
         """How many digits a number has that groups of three may follow; 0 when none may."""
-        letters = self.out.letters
-        count = 0
-        while count < len(letters) and letters[-1 - count] in _DIGITS:
-            count += 1
-        before = "".join(letters[: len(letters) - count])
-        if not 1 <= count <= 3 or letters[-count] == "0" or before[-1:].isalnum() or before[-1:] in (",", "."):
+        last = "".join(self.out.letters[-8:])
+        before = last.rstrip(string.digits)
+        count = len(last) - len(before)
+        if not 1 <= count <= 3 or last[-count] == "0" or before[-1:].isalnum() or before[-1:] in (",", "."):
             return 0
         return 0 if before.rstrip()[-1:] in _DIGITS else count
 
