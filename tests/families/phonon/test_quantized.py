@@ -20,6 +20,7 @@ from sonant.checkpoint import open_safetensors, write_safetensors
 from sonant.checkpoint.quantize import Quantized
 from sonant.engine import quantize as engine
 from sonant.errors import CheckpointError, InputError
+from sonant.families.latent.heads import FILENAME, AlignmentHeads, written_heads
 from sonant.families.latent.takes import LatentSpeaker
 from sonant.hub.catalog import CATALOG
 from sonant.options import SpeakOptions
@@ -34,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = models.write(tmp_path_factory.mktemp("phonon"), models.shapes(), models.config("plain"))
     golden.write_tokenizer(made, 4000)
     write_safetensors(made / "default-voice.safetensors", {"audio_prompt": models.voice()[None] * 0.5})
+    (made / FILENAME).write_text(written_heads(AlignmentHeads(((1, 0),), lead_frames=0.0, lead_source="assumed")))
     return made
 
 
@@ -117,7 +119,7 @@ def test_a_replaced_file_is_not_spoken_with_the_packed_weights_of_the_former(
 
 
 def test_what_lies_beside_it(folder: Path, stored: Quantized, target: Path) -> None:
-    names = {"config.json", "tokenizer.json", "default-voice.safetensors"}
+    names = {"config.json", "tokenizer.json", "default-voice.safetensors", FILENAME}
     assert {p.name for p in target.parent.iterdir()} == names | {target.name}
     assert all((target.parent / name).read_bytes() == (folder / name).read_bytes() for name in names)
 
@@ -200,7 +202,7 @@ class TestGguf:
             data += stored + bytes(-len(stored) % 32)
         head = b"GGUF" + struct.pack("<IQQ", 3, len(source), 0) + infos
         (tmp_path / "model.q8.gguf").write_bytes(head + bytes(-len(head) % 32) + data)
-        for name in ("config.json", "tokenizer.json", "default-voice.safetensors"):
+        for name in ("config.json", "tokenizer.json", "default-voice.safetensors", FILENAME):
             shutil.copy(folder / name, tmp_path)
         return tmp_path
 
