@@ -82,7 +82,7 @@ class AlignmentHeads:
         """These heads, if a model of this size has them all. Raises CheckpointError."""
         if not self.fit(n_layers, n_heads):
             raise CheckpointError(
-                f"{where}: alignment heads {[list(head) for head in self.heads]} (layer, head) are not in this model of "
+                f"{where}: alignment heads {[list(head) for head in self.heads]} are not in this model of "
                 f"{n_layers} layers with {n_heads} heads; they are of another checkpoint: take them away, then measure "
                 "with sonant align-heads"
             )
