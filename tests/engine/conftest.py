@@ -1,11 +1,11 @@
-"""Lets the tests of this folder import `counting`."""
+"""Lets the tests of this folder import `counting`, `babbling` and the babble of the aligner's tests."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "align")]
 from counting import CountingDriver
 
 
