@@ -75,7 +75,7 @@ class Blocks:
         return any(opened < end and (closed is None or start < closed) for opened, closed in self._code)
 
     def blank_line(self, start: int, end: int) -> int | None:
-        """Where the first blank line of text[start:end] begins that ends a paragraph: none in code and comments does."""
+        """Where the first blank line of text[start:end] begins that ends a paragraph, not in code or a comment."""
         hidden = [*self._code, *(match.span() for match in _COMMENT.finditer(self._text))]
         for match in _BLANK_LINE.finditer(self._text, start, end):
             if not any(first < match.start() and (last is None or match.start() < last) for first, last in hidden):
