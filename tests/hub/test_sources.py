@@ -243,6 +243,19 @@ class TestGated:
         assert result.returncode == 3
         assert f"accept its licence at {house.endpoint}/house/small, then run" in result.stderr
 
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_it_is_said_before_anything_is_fetched(self, entry, house, root, status):
+        house.statuses[f"{WEIGHTS}/auth-check"] = (status, {"X-Error-Code": "GatedRepo"})
+        with pytest.raises(CheckpointError, match="house/small: its files: is gated: accept its licence at"):
+            pull(entry, root, endpoint=house.endpoint)
+        assert [r.path for r in house.requests if r.path.endswith(".safetensors")] == []
+
+    def test_its_door_is_not_knocked_at_for_nothing(self, entry, house, root):
+        pull(entry, root, endpoint=house.endpoint)
+        house.statuses[f"{WEIGHTS}/auth-check"] = (403, {"X-Error-Code": "GatedRepo"})
+        pull(entry, root, endpoint=house.endpoint)
+        pull(entry, root, voices=["zoe"], weights=False, endpoint=house.endpoint)
+
     def test_without_a_twin_none_is_named(self, entry, house, root):
         house.statuses[f"{WEIGHTS}/model.safetensors"] = (403, {})
         with pytest.raises(CheckpointError, match=r"a token of yours$"):
