@@ -15,7 +15,6 @@ from typing import cast
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.engine import calibrate
 from sonant.engine.alignment import align_recording
 from sonant.engine.head_lead import Followed, Reference, heard, measure_lead
 from sonant.engine.load import find_weights
@@ -42,7 +41,6 @@ FAMILIES = ("phonon", "pocket")
 """Those whose drivers are AttentionRecorders."""
 # Many pauses, for the lead; words of one and of many tokens.
 TEXTS = {
-    **calibrate.TEXTS,
     "en": (
         "When the kettle whistled, she poured the tea, opened the letter, and began to read.",
         "No, I have never been there, but my sister, who travels a lot, told me about it.",
@@ -50,8 +48,42 @@ TEXTS = {
         "Understanding photography takes patience, good light, and, above all, extraordinary curiosity.",
         "It was late, the streets were empty, and a light rain fell on the roofs of the old town.",
         "If you are ready, raise your hand; if you are not, wait until the others have finished.",
-        "Bread, butter, honey, a few apples, and a bottle of water were all that we carried.",
-        "Slowly, almost carefully, the enormous machine began to move, and everyone stepped back.",
+    ),
+    "fr": (
+        "Non, je n'y suis jamais allé, mais ma sœur, qui voyage beaucoup, m'en a parlé.",
+        "Quand la pluie a cessé, les enfants sont sortis, ont traversé le pré, et ont construit un barrage.",
+        "La photographie demande de la patience, une bonne lumière, et, surtout, une curiosité extraordinaire.",
+        "Il était tard, les rues étaient vides, et une pluie fine tombait sur les toits.",
+    ),
+    "de": (
+        "Nein, ich war noch nie dort, aber meine Schwester, die viel reist, hat mir davon erzählt.",
+        "Als der Regen aufhörte, liefen die Kinder hinaus, über die Wiese, und bauten einen kleinen Damm.",
+        "Wer fotografiert, braucht Geduld, gutes Licht, und, vor allem, außergewöhnliche Neugier.",
+        "Es war spät, die Straßen waren leer, und ein feiner Regen fiel auf die Dächer.",
+    ),
+    "es": (
+        "No, nunca he estado allí, pero mi hermana, que viaja mucho, me lo ha contado.",
+        "Cuando dejó de llover, los niños salieron, cruzaron el prado, y construyeron una presa.",
+        "La fotografía exige paciencia, buena luz, y, sobre todo, una curiosidad extraordinaria.",
+        "Era tarde, las calles estaban vacías, y una lluvia fina caía sobre los tejados.",
+    ),
+    "it": (
+        "No, non ci sono mai stato, ma mia sorella, che viaggia molto, me ne ha parlato.",
+        "Quando smise di piovere, i bambini uscirono, attraversarono il prato, e costruirono una diga.",
+        "La fotografia richiede pazienza, buona luce, e, soprattutto, una curiosità straordinaria.",
+        "Era tardi, le strade erano vuote, e una pioggia sottile cadeva sui tetti.",
+    ),
+    "pt": (
+        "Não, nunca estive lá, mas a minha irmã, que viaja muito, contou-me tudo.",
+        "Quando a chuva parou, as crianças saíram, atravessaram o prado, e construíram uma barragem.",
+        "A fotografia exige paciência, boa luz, e, acima de tudo, uma curiosidade extraordinária.",
+        "Era tarde, as ruas estavam vazias, e uma chuva fina caía sobre os telhados.",
+    ),
+    "nl": (
+        "Nee, ik ben er nooit geweest, maar mijn zus, die veel reist, heeft erover verteld.",
+        "Toen de regen ophield, liepen de kinderen naar buiten, over het gras, en bouwden een kleine dam.",
+        "Fotograferen vraagt geduld, goed licht, en, vooral, buitengewone nieuwsgierigheid.",
+        "Het was laat, de straten waren leeg, en een fijne regen viel op de daken.",
     ),
 }
 
