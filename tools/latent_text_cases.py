@@ -110,7 +110,8 @@ def _number(rng: random.Random) -> str:
     return rng.choice(
         [
             upto(99), upto(9999, 100), upto(10 ** rng.randint(5, 13)), grouped, grouped.replace(",", "."),
-            f"{upto(9999)}.{upto(999)}", f"{upto(9999)},{rng.randint(0, 999):03d}", f"{grouped}.{rng.randint(0, 99):02d}",
+            f"{upto(9999)}.{upto(999)}", f"{upto(9999)},{rng.randint(0, 999):03d}",
+            f"{grouped}.{rng.randint(0, 99):02d}",
             grouped.replace(",", ".") + f",{rng.randint(0, 99):02d}", "-" + upto(99999), "0" + upto(9999),
             f"{upto(2100, 1000)}-{upto(2100)}", f"{upto(200)}-{upto(200)}", f"{upto(999, 1)} {rng.randint(0, 999):03d}",
             upto(31, 1) + rng.choice(["st", "nd", "th", "°", "º", "ª", ".", "er"]),

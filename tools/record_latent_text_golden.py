@@ -183,7 +183,7 @@ def phonon_chunks(folder: Path, texts: list[str]) -> list[list[list[Any]] | None
 
 
 def phonon_rows(tokenizer: OurTokenizer, text: str) -> list[list[Any]]:
-    return [[c.text.text, list(c.encoding.ids)] for c in cut(Traced.of(text), tokenizer, PhononRules())]
+    return [[c.text.text, list(c.encoding.ids)] for c in cut([Traced.of(text)], tokenizer, PhononRules())]
 
 
 def record_chunks(folder: Path, sentences: list[str]) -> None:

@@ -4,11 +4,12 @@ import re
 
 import pytest
 from golden_text import recorded, tokenizer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonant.errors import TextError
-from sonant.families.latent.chunks import MAX_TOKENS, WordFinder, cut, frame_cap
+from sonant.families.latent.chunks import MAX_TOKENS, WordFinder, cut, frame_cap, stretches
+from sonant.families.latent.normalize import normalize
 from sonant.families.latent.prepare import PhononRules, PocketRules, frames_after_eos
 from sonant.families.latent.traced import Traced
 
@@ -26,7 +27,7 @@ WORDS = st.lists(
 
 
 def rows(text, own, rules):
-    return [[c.text.text, list(c.encoding.ids)] for c in cut(Traced.of(text), own, rules)]
+    return [[c.text.text, list(c.encoding.ids)] for c in cut([Traced.of(text)], own, rules)]
 
 
 def fits(wanted):
@@ -57,11 +58,12 @@ def test_phonon_chunks_are_those_of_ptts():
 
 
 @pytest.mark.parametrize("rules", [PhononRules(), PocketRules()])
+@settings(max_examples=40)
 @given(WORDS)
 def test_every_character_once_and_in_order(rules, words):
     """Cutting within a word may leave out nothing; capitals and stops are put in, white space is free."""
     text = " ".join(words)
-    chunks = list(cut(Traced.of(text), tokenizer(), rules))
+    chunks = list(cut([Traced.of(text)], tokenizer(), rules))
     assert all(0 < len(chunk.encoding.ids) <= MAX_TOKENS for chunk in chunks)
     said = "".join(chunk.text.text for chunk in chunks)
     assert [c for c in said.lower() if c.isalnum()] == [c for c in text.lower() if c.isalnum()]
@@ -75,7 +77,7 @@ def test_every_word_once_with_its_tokens(words):
     places = [match.span() for match in re.finditer(r"\S+", text)]
     finder = WordFinder(places)
     found = []
-    for chunk in cut(Traced.of(text), tokenizer(), PhononRules()):
+    for chunk in cut([Traced.of(text)], tokenizer(), PhononRules()):
         own = finder.find(chunk)
         assert all(0 <= word.start <= word.end <= len(chunk.encoding.ids) for word in own)
         assert [word.end for word in own] == sorted(word.end for word in own)
@@ -112,7 +114,37 @@ def test_numbers_are_not_cut_in_long_sentences():
 
 def test_one_character_that_does_not_fit():
     with pytest.raises(TextError, match="takes 5 tokens; a chunk has at most 3"):
-        list(cut(Traced.of("日"), tokenizer(), PhononRules(), 3))
+        list(cut([Traced.of("日")], tokenizer(), PhononRules(), 3))
+
+
+PROSE = st.lists(
+    st.sampled_from(
+        ["It was midnight already.", "Nobody listened!", "Why?", "She asked Mrs. Smith about everything.", "Then 3. No.",
+         "He left, and so did I.", "The year was 1999. Yes.", "Costs $5. Cheap.", "Lt. Col. Vann spoke.", "It is ending.",
+         "A very long sentence goes on and on about many things that nobody wants to know altogether. ",
+         "In -12 they left.", "The dept. Approx. Sgt. Bilko?"]
+    ),
+    min_size=8, max_size=40,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["unigram.json", "identity.model"])
+@pytest.mark.parametrize("rules", [PhononRules(), PocketRules(), PocketRules(remove_semicolons=True)])
+@settings(max_examples=30)
+@given(PROSE)
+def test_a_text_in_stretches_gives_the_same_chunks(file, rules, sentences):
+    text = " ".join(sentences)
+    whole = cut([normalize(Traced.of(text), "en")], tokenizer(file), rules)
+    parts = [Traced.of(text[start:end], start) for start, end in stretches(text)]
+    in_parts = cut([normalize(part, "en") for part in parts], tokenizer(file), rules)
+    found, wanted = list(in_parts), list(whole)
+    assert [chunk.text.text for chunk in found] == [chunk.text.text for chunk in wanted]
+    assert [chunk.encoding.ids for chunk in found] == [chunk.encoding.ids for chunk in wanted]
+
+
+def test_a_long_text_comes_in_stretches():
+    text = "The clocks were striking thirteen. " * 100
+    assert len(list(stretches(text))) > 8
 
 
 def test_frame_cap():

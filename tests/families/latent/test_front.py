@@ -5,7 +5,7 @@ import re
 
 import pytest
 from golden_text import tokenizer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonant.errors import InputError, TextError
@@ -32,6 +32,7 @@ def chunks(text, front=PHONON, respellings=None, **reading):
 
 
 @pytest.mark.parametrize("front", [PHONON, POCKET])
+@settings(max_examples=60)
 @given(MARKED)
 def test_every_word_once_in_order_at_its_place(front, parts):
     text = " ".join(parts)
