@@ -14,6 +14,7 @@ from sonant.hub.fetch import pull
 
 WEIGHTS, VOICES = "house/small", "house/voices"
 FIRST, SECOND, THIRD = "a" * 40, "b" * 40, "c" * 40
+CURRENT = gc.Current("model.safetensors", "f-1", lambda path: None)
 INDEX = [
     {"name": "Zoé", "voice_id": "v-1", "language": "fr", "filename": "emb/zoe.safetensors"},
     {"name": "Max", "voice_id": "v-2", "language": "de", "filename": "emb/max.safetensors"},
@@ -156,11 +157,11 @@ class TestSeveralRepositories:
 
     def test_remove_and_collect(self, entry, house, root):
         folder = pull(entry, root, endpoint=house.endpoint).folder
-        assert gc.collect(entry, root, None) == ([], True)
+        assert gc.collect(entry, root, CURRENT) == ([], True)
         newer = replace(entry, sources=(entry.sources[0], replace(entry.sources[1], revision=THIRD)))
         house.others[VOICES, THIRD] = house.others[VOICES, SECOND]
         pull(newer, root, endpoint=house.endpoint)
-        found, _ = gc.collect(newer, root, None)
+        found, _ = gc.collect(newer, root, CURRENT)
         assert [one.path for one in found] == [folder]
         assert store.remove(newer, root) == [root / "hub" / "small"]
 

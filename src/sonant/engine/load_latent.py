@@ -100,7 +100,9 @@ def pocket_files(entry: CatalogEntry, found: Path, cache: Path) -> Files:
 def given(entry: CatalogEntry, file: Path, tokenizer: Tokenizer, cache: Path) -> Files:
     """A converted file of the user's own. What the backend packs of it is kept in the cache: it would be wrong as soon
     as the file is another."""
-    return Files(file, file, tokenizer, cache / f"{entry.name}-{quick_key([file])[:16]}")
+    packed = cache / f"{entry.name}-{quick_key([file])[:16]}"
+    remember_sources(packed / WEIGHTS, [file], cache)
+    return Files(file, file, tokenizer, packed)
 
 
 def voice_folders(entry: CatalogEntry, weights: Path | None, voices: Path | None, cache: Path) -> list[Path]:

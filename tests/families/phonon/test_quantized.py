@@ -19,10 +19,12 @@ from sonant.backends.backend import CancelFlag
 from sonant.checkpoint import open_safetensors, write_safetensors
 from sonant.checkpoint.quantize import Quantized
 from sonant.engine import quantize as engine
+from sonant.engine.load import current_files
 from sonant.errors import CheckpointError, InputError
 from sonant.families.latent.heads import FILENAME, AlignmentHeads, written_heads
 from sonant.families.latent.takes import LatentSpeaker
 from sonant.hub.catalog import CATALOG
+from sonant.hub.gc import find_garbage
 from sonant.options import SpeakOptions
 
 MODEL, TEXT = "phonon-31m-en", "Hello there. Yes."
@@ -103,19 +105,21 @@ def test_another_precision_than_its_own(stored: Quantized, target: Path, cache: 
 
 
 def test_a_replaced_file_is_not_spoken_with_the_packed_weights_of_the_former(
-    stored: Quantized, target: Path, cache: Path, tmp_path: Path
+    stored: Quantized, target: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("sonant._native")
-    for path in target.parent.iterdir():
-        shutil.copy(path, tmp_path)
-    file = tmp_path / target.name
+    cache = tmp_path / "cache"
+    mine = Path(shutil.copytree(target.parent, tmp_path / "mine"))
+    file = mine / target.name
     first = speaker(load(file, cache, "cpu")).takes("Yes.", OPTIONS, CancelFlag())[0]
     tensors = {name: np.array(open_safetensors(file)[name]) for name in open_safetensors(file)}
     tensors["flow_lm.transformer.layers.0.linear1.weight"] *= -1
     write_safetensors(file, tensors, open_safetensors(file).metadata)
     second = speaker(load(file, cache, "cpu")).takes("Yes.", OPTIONS, CancelFlag())[0]
     assert not np.array_equal(first.latents[1], second.latents[1])
-    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in target.parent.iterdir()}
+    assert {path.name for path in mine.iterdir()} == {path.name for path in target.parent.iterdir()}
+    found = find_garbage(CATALOG[MODEL], cache, current_files(CATALOG[MODEL]))
+    assert [one.reason for one in found] == ["its source is gone"]  # the packs of the former
 
 
 def test_what_lies_beside_it(folder: Path, stored: Quantized, target: Path) -> None:
