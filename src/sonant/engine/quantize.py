@@ -28,18 +28,15 @@ if TYPE_CHECKING:
     """The converted file, the Programs in q8, the file of the weights."""
 
 BESIDE = (
-    "config.json",
     "tokenizer.json",
     "tokenizer.5.0.0.json",
     "tokenizer.model",
     "tokenizer_config.json",
-    "processor_config.json",
-    "generation_config.json",
     "default-voice.safetensors",
     "speed.json",
     "heads.json",
 )
-"""What a family may read beside the file of the weights, wherever it lies."""
+"""What a family reads beside a converted file, wherever it lies. The configuration is inside."""
 
 
 @dataclass(frozen=True)

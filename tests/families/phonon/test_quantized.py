@@ -123,16 +123,16 @@ def test_a_replaced_file_is_not_spoken_with_the_packed_weights_of_the_former(
 
 
 def test_what_lies_beside_it(folder: Path, stored: Quantized, target: Path) -> None:
-    names = {"config.json", "tokenizer.json", "default-voice.safetensors", FILENAME}
+    names = {"tokenizer.json", "default-voice.safetensors", FILENAME}
     assert {p.name for p in target.parent.iterdir()} == names | {target.name}
     assert all((target.parent / name).read_bytes() == (folder / name).read_bytes() for name in names)
 
 
 def test_another_models_files_are_not_overwritten(plan: engine.Plan, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("another")
-    with pytest.raises(InputError, match=r"has another config\.json, of another model"):
+    (tmp_path / "tokenizer.json").write_text("another")
+    with pytest.raises(InputError, match=r"has another tokenizer\.json, of another model"):
         engine.store(plan, tmp_path / "q8.safetensors")
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("config.json", "another")]
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("tokenizer.json", "another")]
 
 
 def test_beside_its_own_source(plan: engine.Plan, folder: Path) -> None:
