@@ -119,9 +119,9 @@ def test_one_character_that_does_not_fit():
 
 PROSE = st.lists(
     st.sampled_from(
-        ["It was midnight already.", "Nobody listened!", "Why?", "She asked Mrs. Smith about everything.", "Then 3. No.",
-         "He left, and so did I.", "The year was 1999. Yes.", "Costs $5. Cheap.", "Lt. Col. Vann spoke.", "It is ending.",
-         "A very long sentence goes on and on about many things that nobody wants to know altogether. ",
+        ["It was midnight already.", "Nobody listened!", "Why?", "She asked Mrs. Smith about everything.", "Then 3.",
+         "No. He left, and so did I.", "The year was 1999. Yes.", "Costs $5. Cheap.", "Lt. Col. Vann spoke.",
+         "It is ending", "A very long sentence goes on and on about many things that nobody wants to know altogether. ",
          "In -12 they left.", "The dept. Approx. Sgt. Bilko?"]
     ),
     min_size=8, max_size=40,

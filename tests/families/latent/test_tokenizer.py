@@ -2,6 +2,7 @@
 
 import json
 import random
+import unicodedata
 
 import pytest
 from golden_text import DATA, recorded, tokenizer
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonant.errors import CheckpointError, InputError
+from sonant.families.latent.normalizers import composed
 from sonant.families.latent.tokenizer import Tokenizer, versioned_file
+from sonant.families.latent.traced import Traced
 
 GOLDEN = recorded("tokenizer")
 TREE = json.loads((DATA / "unigram.json").read_bytes())
@@ -64,6 +67,17 @@ def test_a_span_is_the_characters_of_its_token():
     found = tokenizer().encode(text)
     spelled = [number for number, span in enumerate(found.spans) if text[slice(*span)] == "日"]
     assert [found.ids[i] for i in spelled] == [tokenizer().token_id(f"<0x{byte:02X}>") for byte in "日".encode()]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize(
+    "text", ["e\u0301x ﬁ ½ Å\u0327\u0301", "한국어", unicodedata.normalize("NFD", "한국어 각ệ"), "\u0b47\u0b57"]
+)
+def test_normal_forms_keep_places(form, text):
+    done = composed(Traced.of(text), form)
+    assert done.text == unicodedata.normalize(form, text)
+    assert list(done.starts) == sorted(done.starts)
+    assert done.end == len(text)
 
 
 def test_a_lone_surrogate_is_a_replacement_character():
