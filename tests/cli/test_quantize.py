@@ -20,10 +20,10 @@ def converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "model.safetensors"
     rng = np.random.default_rng(0)
     write_safetensors(path, {name: rng.standard_normal((4, 64)).astype(np.float32) for name in ("w", "table")})
-    found = engine.Plan(path, frozenset({"w"}), (), path)
+    found = engine.Plan(path, frozenset({"w"}), (), path, None)
     monkeypatch.setattr(engine, "plan", lambda entry, weights, root: found)
     quality = engine.TextQuality("A rather long text that goes on and on.", ((20, 21),), ((18, 19),), 0.02, 0.01)
-    monkeypatch.setattr(engine, "compare", lambda *a, **k: [quality] * len(a[3]))
+    monkeypatch.setattr(engine, "compare", lambda *a, **k: [quality] * len(a[4]))
     return path
 
 

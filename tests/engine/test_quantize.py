@@ -47,16 +47,17 @@ def test_texts_are_spoken_with_both_files(monkeypatch):
     asked = []
 
     def load(name, **given):
-        asked.append((name, given["weights"], given.get("precision", "f32")))
+        asked.append((name, given["weights"], given["precision"], given["voices"]))
         return SimpleNamespace(_driver=Fixed([4 + len(asked)], 1 + 0.1 * len(asked)))
 
     monkeypatch.setattr(engine, "load", load)
-    entry, target = CATALOG["phonon-31m-en"], Path("q8.safetensors")
-    given = {"voice": None, "seed": 0, "threads": 1, "cache": Path("c")}
-    assert list(engine.compare(entry, None, target, [], **given)) == []
+    entry, target, voices = CATALOG["phonon-31m-en"], Path("q8.safetensors"), Path("voices")
+    found = engine.Plan(Path("f32"), frozenset(), (), Path("source"), voices)
+    given = {"options": SpeakOptions(), "threads": 1, "cache": Path("c")}
+    assert list(engine.compare(entry, None, found, target, [], **given)) == []
     assert asked == []
-    one, other = engine.compare(entry, None, target, ["a", "b"], **given)
-    assert asked == [("phonon-31m-en", None, "f32"), ("phonon-31m-en", target, "q8")]
+    one, other = engine.compare(entry, None, found, target, ["a", "b"], **given)
+    assert asked == [("phonon-31m-en", None, "f32", voices), ("phonon-31m-en", target, "q8", voices)]
     assert (one.text, one.frames, other.text) == ("a", ((5, 6),), "b")
     assert one.latent_share == pytest.approx(0.1 / 1.1)
 

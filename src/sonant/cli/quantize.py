@@ -13,6 +13,7 @@ import click
 
 from sonant.cli.reading import check_writable, read_text
 from sonant.errors import InputError
+from sonant.options import SpeakOptions
 
 
 @click.command()
@@ -50,10 +51,11 @@ def quantize(
     beside = output.with_suffix(".report.json")
     check_writable(output, beside)
     lines = [line for line in read_text(texts).splitlines() if line.strip()] if texts else []
+    options = SpeakOptions(voice=voice, seed=seed)
     entry, root = find(model), cache_root(os.environ)
     found = engine.plan(entry, weights, root)
     done = engine.store(found, output)
-    measured = engine.compare(entry, weights, output, lines, voice=voice, seed=seed, threads=threads, cache=root)
+    measured = engine.compare(entry, weights, found, output, lines, options=options, threads=threads, cache=root)
     report = engine.report(model, output, found, done, list(measured))
     beside.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
     click.echo("\n".join([*_described(report), str(output), str(beside)]))

@@ -14,11 +14,12 @@ import numpy as np
 from sonant.backends.backend import CancelFlag
 from sonant.checkpoint.quantize import Quantized, quantize
 from sonant.engine.load import find_weights, load
+from sonant.engine.load_latent import OWN_VOICES, phonon_files, pocket_files
 from sonant.engine.synthesizer import Synthesizer
 from sonant.errors import CheckpointError, InputError
 from sonant.families.latent.takes import LatentSpeaker
 from sonant.hub.catalog import CATALOG, CatalogEntry
-from sonant.hub.store import pulled_folder
+from sonant.hub.store import pulled_folder, pulled_voices
 from sonant.options import SpeakOptions
 
 if TYPE_CHECKING:
@@ -42,12 +43,13 @@ BESIDE = (
 @dataclass(frozen=True)
 class Plan:
     """What is to be stored: the family's own file of the model (floats), which tensors of it become q8, the files that
-    the model needs beside it, and what it was converted from."""
+    the model needs beside it, what it was converted from, and the folder of its voices where it has one."""
 
     converted: Path
     matrices: frozenset[str]
     beside: tuple[Path, ...]
     source: Path
+    voices: Path | None
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ def plan(entry: CatalogEntry, weights: Path | None, root: Path) -> Plan:
     folders = [given.parent / name for name in BESIDE]
     pulled = [pulled_folder(entry, root) / path for path in entry.weights] if weights is None else []
     beside = {path.name: path for path in (*pulled, *folders) if path.name in BESIDE and path.is_file()}
-    return Plan(converted, matrices_of(programs), tuple(beside.values()), given)
+    places = [pulled_voices(entry, root)] if weights is None else [given.parent / name for name in OWN_VOICES]
+    voices = next((place for place in places if place is not None and place.is_dir()), None)
+    return Plan(converted, matrices_of(programs), tuple(beside.values()), given, voices)
 
 
 def matrices_of(programs: Iterable[Program]) -> frozenset[str]:
@@ -116,20 +120,21 @@ def store(found: Plan, target: Path) -> Quantized:
 def compare(
     entry: CatalogEntry,
     weights: Path | None,
+    found: Plan,
     target: Path,
     texts: Sequence[str],
     *,
-    voice: str | None,
-    seed: int,
+    options: SpeakOptions,
     threads: int | None,
     cache: Path,
 ) -> Iterator[TextQuality]:
-    """Every text with the model in floats and with the q8 file `target`."""
+    """Every text with the model in floats (weights as for `plan`) and with the q8 file `target`, in the same voice."""
     if not texts:
         return
-    options = SpeakOptions(voice=voice, seed=seed)
-    reference = load(entry.name, weights=weights, threads=threads, cache=cache)
-    changed = load(entry.name, weights=target, precision="q8", threads=threads, cache=cache)
+    reference, changed = (
+        load(entry.name, weights=file, precision=precision, voices=found.voices, threads=threads, cache=cache)
+        for file, precision in ((weights, "f32"), (target, "q8"))
+    )
     for text in texts:
         yield measure(_speaker(reference), _speaker(changed), text, options)
 
@@ -176,7 +181,6 @@ def report(model: str, target: Path, found: Plan, done: Quantized, texts: Sequen
 
 
 def _phonon(entry: CatalogEntry, source: Path, root: Path) -> _Found:
-    from sonant.engine.load_latent import phonon_files
     from sonant.families.phonon import model
     from sonant.families.phonon.weights import LAYOUT
 
@@ -187,7 +191,6 @@ def _phonon(entry: CatalogEntry, source: Path, root: Path) -> _Found:
 
 
 def _pocket(entry: CatalogEntry, source: Path, root: Path) -> _Found:
-    from sonant.engine.load_latent import pocket_files
     from sonant.families.pocket import model
     from sonant.families.pocket.weights import LAYOUT
 
