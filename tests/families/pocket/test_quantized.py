@@ -1,4 +1,4 @@
-"""A tiny Pocket TTS stored in q8, and spoken beside its floats. What it shares with Phonon: phonon/test_quantized.py."""
+"""A tiny Pocket TTS stored in q8, and spoken beside its floats. What it shares with Phonon is tested there."""
 
 from __future__ import annotations
 
