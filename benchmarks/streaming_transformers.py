@@ -17,10 +17,11 @@ import tokenizers
 import torch
 import transformers as hf
 from safetensors.torch import load_file
+from transformers.initialization import no_init_weights
 
 HEAD = 64
-VOICE, LATENT, VOICE_BOS, FIRST = 4000, 4001, 4002, 4003
-"""Pocket's ids of what is no text: rows of the voice, latents, the row before the voice, the first audio position."""
+VOICE_BOS = 4002
+"""Pocket's id of the row before the voice; 4001 and 4003 stand for latents, whose rows of the table are not read."""
 
 LAYER = (
     (r"self_attn\.out_proj", "self_attn.o_proj"),
@@ -114,18 +115,20 @@ def language_model(tensors: dict[str, torch.Tensor], phonon: bool) -> Any:
         "flow_head_config": {"condition_dim": width},
     }
     if phonon:
-        return loaded(hf.GradiumPhononTTSForConditionalGeneration(hf.GradiumPhononTTSConfig(**shape)), named)
-    return loaded(hf.PocketTTSForConditionalGeneration(hf.PocketTTSConfig(**shape)), named)
+        return loaded(hf.GradiumPhononTTSForConditionalGeneration, hf.GradiumPhononTTSConfig(**shape), named)
+    return loaded(hf.PocketTTSForConditionalGeneration, hf.PocketTTSConfig(**shape), named)
 
 
 def audio_tokenizer(tensors: dict[str, torch.Tensor], phonon: bool) -> Any:
     kept = {n: t for n, t in tensors.items() if n.startswith("mimi.") and not n.startswith(UNUSED)}
     config = hf.PocketTTSAudioTokenizerConfig(encoder_config=None, sliding_window=251 if phonon else 250)
-    return loaded(hf.PocketTTSAudioTokenizerModel(config), renamed(kept, CODEC))
+    return loaded(hf.PocketTTSAudioTokenizerModel, config, renamed(kept, CODEC))
 
 
-def loaded(model: Any, tensors: dict[str, torch.Tensor]) -> Any:
+def loaded(model_class: Any, config: Any, tensors: dict[str, torch.Tensor]) -> Any:
     """Every tensor must have its place, and all but what training needs be given."""
+    with no_init_weights():
+        model = model_class(config)
     missing, unexpected = model.load_state_dict(tensors, strict=False)
     missing = [n for n in missing if "loss_weighting" not in n and "num_updates" not in n]
     if missing or unexpected:

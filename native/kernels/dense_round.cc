@@ -58,8 +58,7 @@ void to_integers(const Int8Row& form, const float* x, bool rounded, char* row) {
     const Vec inverse = set1(block.inverse(rounded));
     int32_t wide[kBlock];
     for (int i = 0; i < kVectors; ++i) {
-      const IVec integers = to_int(block.x[i] * inverse);
-      std::memcpy(wide + i * kWidth, &integers, sizeof integers);
+      store(reinterpret_cast<float*>(wide) + i * kWidth, from_bits(to_int(block.x[i] * inverse)));
     }
     int8_t* to = reinterpret_cast<int8_t*>(row) + index * kBlock;
     int32_t sum = 0;

@@ -18,9 +18,8 @@ struct WeightBf16 {
   using Element = uint16_t;
   static constexpr int kPair = 2;
   static Vec at(const uint16_t* w, int odd) {
-    Vec both;
-    std::memcpy(&both, w, sizeof both);
-    return odd ? from_bits(bits(both) & iset1(static_cast<int32_t>(0xFFFF0000u))) : from_bits(bits(both) << 16);
+    const IVec both = bits(load(reinterpret_cast<const float*>(w)));
+    return from_bits(odd ? both & iset1(static_cast<int32_t>(0xFFFF0000u)) : both << 16);
   }
 };
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <string>
+#include <utility>
 
 #include "../simd/vec.h"
 #include "dense_harness.h"
@@ -94,9 +96,10 @@ struct Shape {
   bool transposed;
 };
 
-enum class Fuse { none, snake, leaky };
+enum class Fuse { none, snake, leaky, elu };
 
-void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dtype = DType::f32, bool bf16 = false) {
+void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dtype = DType::f32,
+          Precision precision = Precision::f32) {
   if (!std::strstr(name, wanted)) return;
   s.t = std::max<int64_t>(s.t / divisor, 48);
   const int64_t rows = s.transposed ? (s.t - 1) * s.stride + s.k - s.left - s.right
@@ -117,6 +120,7 @@ void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dty
     n_pro = 3;
   }
   if (fuse == Fuse::leaky) pro = {{Op::leaky_relu, {0, 0.1}}};
+  if (fuse == Fuse::elu) pro = {{Op::elu, {0}}};
   if (residual) epi = {{Op::add, {0, 1}}, {Op::mul, {2, 0.5}}}, node.in.push_back(tensor(add, {1, rows, s.n}));
   node.out = {tensor(y, {1, rows, s.n})};
   if (s.transposed)
@@ -124,25 +128,26 @@ void conv(const char* name, Shape s, Fuse fuse, bool residual = false, DType dty
   else
     node.attr = {s.stride, s.dilation, s.left, s.right, s.groups, -1};
   const int64_t p = node.steps(pro), e = node.steps(epi);
-  node.attr.insert(node.attr.end(), {p, e, n_pro, bf16});
+  node.attr.insert(node.attr.end(), {p, e, n_pro, static_cast<int64_t>(precision)});
   Threads pool(threads);
   const Call call = node.call();
   const Timing t = best_time([&] { (s.transposed ? isa::conv_transpose1d : isa::conv1d)(call, pool.context); });
   line(name, 2.0 * s.n * s.k * s.c / s.groups * (s.transposed ? s.t : rows), t);
 }
 
-void linear(const char* name, int64_t t, int64_t c, int64_t n, DType dtype = DType::f32) {
+void linear(const char* name, int64_t t, int64_t c, int64_t n, DType dtype = DType::f32,
+            Precision precision = Precision::f32) {
   if (!std::strstr(name, wanted)) return;
   Floats x = random(t * c), w = random(n * c), bias = random(n), y(t * n);
   Node node;
   node.in = {tensor(x, {1, t, c}), node.weight(PackRole::linear, w, {n, c}, 1, dtype), tensor(bias, {n})};
   node.out = {tensor(y, {1, t, n})};
-  node.attr = {-1, -1, 0, 0};
+  node.attr = {-1, -1, 0, static_cast<int64_t>(precision)};
   Threads pool(threads);
   const Timing s = best_time([&] { isa::linear(node.call(), pool.context); }, 0.3);
   line(name, 2.0 * t * c * n, s);
   if (t == 1)
-    std::printf("%60s weights at %.1f GB/s\n", "", static_cast<double>(n * c * dtype_bytes(dtype)) / s.seconds / 1e9);
+    std::printf("%60s weights at %.1f GB/s\n", "", static_cast<double>(ceil_div(n, kPanel) * panel_tap_elements(c, dtype) * dtype_bytes(dtype)) / s.seconds / 1e9);
 }
 
 void lstm(const char* name, int64_t t, int64_t c, int64_t h, DType dtype) {
@@ -194,10 +199,64 @@ void narrow() {
   for (DType dtype : {DType::f16, DType::bf16}) {
     conv("conv 128 k7 16-bit weights", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype);
     conv("conv 1024 k3 T240 16-bit weights", {240, 1024, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, true, dtype);
-    conv("conv 128 k7 16-bit weights bf16", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype, true);
+    conv("conv 128 k7 16-bit weights bf16", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype, Precision::bf16);
     linear("linear 768 to 2048, 30 rows 16-bit weights", 30, 768, 2048, dtype);
     linear("gemv 1024 to 4096, 1 row 16-bit weights", 1, 1024, 4096, dtype);
   }
+}
+
+// Reading alone, beside which the products of one row are to be seen.
+void reading(int64_t bytes) {
+  const Floats data = random(bytes / 4);
+  isa::Vec kept = isa::zero();
+  const Timing t = best_time([&] {
+    isa::Vec s[4] = {kept, kept, kept, kept};
+    for (size_t i = 0; i + 4 * isa::kWidth <= data.size(); i += 4 * isa::kWidth)
+      for (size_t j = 0; j < 4; ++j) s[j] = s[j] + isa::load(data.data() + i + j * isa::kWidth);
+    kept = kept + s[0] + s[1] + s[2] + s[3];
+  }, 0.3);
+  std::printf("reading %lld kB: %.1f GB/s (%g)\n", static_cast<long long>(bytes >> 10), bytes / t.seconds / 1e9,
+              isa::reduce_add(kept) > 1e30 ? 1.0 : 0.0);
+}
+
+// What Phonon's language model does: one row, or eight of eight streams.
+void decoding() {
+  for (int64_t bytes : {272 << 10, 1088 << 10, 4 << 20, 24 << 20}) reading(bytes);
+  for (int64_t rows : {1, 8})
+    for (auto [c, n] : {std::pair<int64_t, int64_t>{512, 512}, {512, 2048}, {2048, 512}, {512, 10240}, {4096, 8192}}) {
+      char name[64];
+      std::snprintf(name, sizeof name, "decode %d to %d, %d rows", int(c), int(n), int(rows));
+      const std::string of = name;
+      linear((of + " f32").c_str(), rows, c, n);
+      linear((of + " f16").c_str(), rows, c, n, DType::f16);
+      linear((of + " q8").c_str(), rows, c, n, DType::q8);
+      linear((of + " int8").c_str(), rows, c, n, DType::q8, Precision::int8);
+    }
+}
+
+// Mimi's decoder, `frames` a call.
+void mimi(int64_t frames, DType dtype, Precision precision) {
+  char name[96];
+  const auto named = [&](const char* what) {
+    std::snprintf(name, sizeof name, "mimi %d %s %s", int(frames), precision == Precision::int8 ? "int8" : "f32", what);
+    return name;
+  };
+  const int64_t t = 16 * frames;
+  linear(named("512 to 1536"), t, 512, 1536, dtype, precision);
+  linear(named("512 to 2048"), t, 512, 2048, dtype, precision);
+  linear(named("2048 to 512"), t, 2048, 512, dtype, precision);
+  conv(named("conv 512 k7"), {t, 512, 512, 7, 1, 1, 6, 0, 1, false}, Fuse::none, false, dtype, precision);
+  conv(named("up 512 to 256 k12 s6"), {t, 512, 256, 12, 6, 1, 0, 6, 1, true}, Fuse::elu, false, dtype, precision);
+  conv(named("256 to 128 k3"), {6 * t, 256, 128, 3, 1, 1, 2, 0, 1, false}, Fuse::elu, false, dtype, precision);
+  conv(named("128 to 256 k1"), {6 * t, 128, 256, 1, 1, 1, 0, 0, 1, false}, Fuse::elu, true, dtype, precision);
+  conv(named("up 256 to 128 k10 s5"), {6 * t, 256, 128, 10, 5, 1, 0, 5, 1, true}, Fuse::none, false, dtype, precision);
+  conv(named("128 to 64 k3"), {30 * t, 128, 64, 3, 1, 1, 2, 0, 1, false}, Fuse::elu, false, dtype, precision);
+  conv(named("64 to 128 k1"), {30 * t, 64, 128, 1, 1, 1, 0, 0, 1, false}, Fuse::elu, true, dtype, precision);
+  conv(named("up 128 to 64 k8 s4"), {30 * t, 128, 64, 8, 4, 1, 0, 4, 1, true}, Fuse::none, false, dtype, precision);
+  conv(named("64 to 32 k3"), {120 * t, 64, 32, 3, 1, 1, 2, 0, 1, false}, Fuse::elu, false, dtype, precision);
+  conv(named("32 to 64 k1"), {120 * t, 32, 64, 1, 1, 1, 0, 0, 1, false}, Fuse::elu, true, dtype, precision);
+  conv(named("64 to 1 k3"), {120 * t, 64, 1, 3, 1, 1, 2, 0, 1, false}, Fuse::none, false);
+  conv(named("depthwise up 512 k32 s16"), {frames, 512, 512, 32, 16, 1, 0, 16, 512, true}, Fuse::none);
 }
 
 }  // namespace
@@ -206,6 +265,11 @@ int main(int argc, char** argv) {
   if (argc > 1) threads = std::atoi(argv[1]);
   if (argc > 2) wanted = argv[2];
   if (argc > 3) divisor = std::atoi(argv[3]);
+  decoding();
+  for (int64_t frames : {1, 8}) {
+    mimi(frames, DType::f32, Precision::f32);
+    mimi(frames, DType::q8, Precision::int8);
+  }
   vocoder();
   narrow();
   for (int64_t t : {30, 200, 500}) {

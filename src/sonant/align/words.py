@@ -19,6 +19,8 @@ PAUSE_FRAMES = 12
 """A silence as long as this is a pause; the closure of a stop is shorter."""
 PAUSE_REACH_S = 0.15
 """A pause is between the two words that are nearest to it; farther from both it is inside a word."""
+EARLY_S = 0.007
+"""Kokoro's words are given so much before their sound, within phrases (docs/families/kokoro.md)."""
 SLOWEST, FASTEST = 0.25, 4.0
 """The pace of a recording against the reference, sound against sound; beyond, it says something else."""
 
@@ -113,7 +115,7 @@ def _spans(
     starts: Times, ends: Times, at: _Clock, pauses: dict[int, tuple[float, float]], duration_s: float
 ) -> list[tuple[float, float]]:
     """(start_s, end_s) of every sounding word in the recording, in order and never overlapping."""
-    begin, end = at(starts), at(ends)
+    begin, end = at(starts) + EARLY_S, at(ends)
     for word, (quiet_s, loud_s) in pauses.items():
         if word > 0:
             end[word - 1] = quiet_s

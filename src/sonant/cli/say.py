@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sonant.cli.interrupt import Interrupt
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.outputs import CAPTIONS, Form, Outputs, Places
 from sonant.cli.progress import Progress
 from sonant.cli.reading import given_text
+from sonant.cli.speaking import SPEAKING, form_options, speaking_options
 
 if TYPE_CHECKING:
     from sonant.engine.synthesizer import Synthesizer
 
-_VOICE = ("voice", "speed", "seed", "language")
-_READING = ("markup", "text_format", "lexicon", "paragraph_pause_s", "heading_pause_s")
 _CUES = ("max_chars", "max_lines", "max_duration_s")
 _FORM = ("format", "encoding", "rate", "loudness", "peak", "karaoke", "word_cues")
-
-
-def _formats(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    from sonant.audio.formats import FORMATS
-
-    return [name for name in FORMATS if name.startswith(begun)]
-
-
-def _encodings(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    from sonant.audio.formats import FORMATS
-
-    return sorted({e for kind in FORMATS.values() for e in kind.encodings if e.startswith(begun)})
-
-
-def _reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(
-        [
-            click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3."),
-            click.option("--speed", type=float, default=1.0, show_default=True, help="0.25 to 4; 2 is twice as fast."),
-            click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same audio."),
-            click.option("--language", help="BCP-47; by default the voice's own."),
-            click.option("--markup", default="auto", show_default=True, help="Tags as [pause 1s]: auto, strict, off."),
-            click.option("--text-format", default="plain", show_default=True, help="plain or markdown."),
-            click.option("--lexicon", type=click.Path(path_type=Path), help="Your own words: a TSV or PLS file."),
-            click.option("--paragraph-pause", "paragraph_pause_s", type=float, default=0.3, help="In seconds."),
-            click.option("--heading-pause", "heading_pause_s", type=float, default=0.5, help="In seconds."),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 def _output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -60,11 +28,6 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
         [
             click.option("-o", "--output", type=file, help="Audio file; - is standard output (raw PCM)."),
             click.option("--play", is_flag=True, help="Play it while it is made."),
-            click.option(
-                "--format", shell_complete=_formats, help="wav, pcm, flac, ogg, opus or mp3; else the suffix."
-            ),
-            click.option("--encoding", shell_complete=_encodings, help="int16, int24, float32, mulaw or alaw."),
-            click.option("--rate", type=int, help="Sample rate in Hz; by default the model's."),
             click.option("--loudness", type=float, metavar="LUFS", help="Loudness of the whole, such as -16."),
             click.option("--peak", type=float, metavar="DBFS", help="No sample beyond it, such as -1."),
             click.option("--words", type=file, help="JSON file for the word times."),
@@ -89,8 +52,9 @@ def _output_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("text", required=False)
 @click.option("-f", "--file", "file", type=click.Path(path_type=Path), help="Text file to speak, UTF-8.")
 @click.option("--lines", is_flag=True, help="Every line into a file of its own: -o out-{:03}.wav.")
-@_reading_options
+@speaking_options
 @_output_options
+@form_options
 @model_options
 def say(text: str | None, file: Path | None, lines: bool, output: str | None, **given: Any) -> None:
     """Speak TEXT, a --file, or standard input (with -) into audio and caption files.
@@ -105,7 +69,7 @@ def say(text: str | None, file: Path | None, lines: bool, output: str | None, **
     quiet = given.pop("quiet")
     places = Places(audio=output, captions=captions, **take("play", "summary"))
     form = Form(**take(*_FORM), cues=take(*_CUES))
-    voice = take(*_VOICE, *_READING)
+    voice = take(*SPEAKING)
     places.check(many=lines)
     form.check(places)
     spoken = given_text(text, file)
@@ -124,7 +88,7 @@ def _speak(
     outputs = Outputs(places, form, synth, text)
     complete = False
     try:
-        with _Interrupt() as interrupt, synth.background(text, **voice) as chunks:
+        with Interrupt() as interrupt, synth.background(text, **voice) as chunks:
             interrupt.calls(chunks.stop, outputs.stop)
             for chunk in chunks:
                 outputs.write(chunk)
@@ -135,36 +99,3 @@ def _speak(
         outputs.close(complete=complete, quiet=progress.quiet)
     if not complete:
         raise KeyboardInterrupt
-
-
-class _Interrupt:
-    """While it is entered, Ctrl-C calls what it was given instead of breaking into the writing of a chunk; a second
-    Ctrl-C does break in."""
-
-    def __init__(self) -> None:
-        self.came = False
-        self._calls: tuple[Callable[[], None], ...] = ()
-        self._before: Any = None
-
-    def calls(self, *calls: Callable[[], None]) -> None:
-        self._calls = calls
-        if self.came:
-            self._run()
-
-    def __enter__(self) -> _Interrupt:
-        if threading.current_thread() is threading.main_thread():  # signals are the main thread's
-            self._before = signal.signal(signal.SIGINT, self._stop)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _stop(self, _signal: int, _frame: object) -> None:
-        self.came = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._run()
-
-    def _run(self) -> None:
-        for call in self._calls:
-            call()

@@ -98,7 +98,9 @@ class PendingText:
             raise InputError(f"{said}; edit only what is pending, or choose on_conflict keep or respeak")
         if self._options.on_conflict == "keep":
             self.notes.append(f"{said}: the spoken part was left as it was")
-            return self.text[: self.spoken_end] + edited[self._spoken_end_in(edited, same) :]
+            tail = edited[self._spoken_end_in(edited, same) :]
+            apart = " " if tail and not tail[0].isspace() else ""
+            return self.text[: self.spoken_end] + apart + tail
         first = max(bisect_right(self._starts, same) - 1, 0)
         self.spoken_end = self._starts[first]
         del self._starts[first:]

@@ -1,4 +1,4 @@
-"""`latent_golden` for the tests of this folder."""
+"""`golden_text` and `latent_golden` for the tests of this folder."""
 
 from __future__ import annotations
 

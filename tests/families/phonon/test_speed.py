@@ -96,9 +96,10 @@ class TestFit:
         with pytest.raises(InputError, match="wanted each once, 0 among them"):
             fit(measured)
 
-    def test_a_model_that_does_not_listen(self):
-        with pytest.raises(InputError, match="the speed falling"):
-            fit([(-0.3, 0.9), (0.0, 1.0), (0.3, 1.1)])
+    @pytest.mark.parametrize("speeds", [(0.9, 1.0, 1.1), (1.0, 1.0, 1.0)])
+    def test_a_model_that_does_not_listen(self, speeds):
+        with pytest.raises(InputError, match=r"at duration_delta -0\.3, 0, 0\.3: they do not fall"):
+            fit(list(zip((-0.3, 0.0, 0.3), speeds, strict=True)))
 
     @given(st.lists(st.floats(0.5, 2), min_size=5, max_size=5))
     def test_whatever_was_measured_falls_or_is_refused(self, speeds):

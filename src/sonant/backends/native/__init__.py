@@ -103,7 +103,9 @@ class NativeExecutable:
         return bound
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
-            cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
+            cancel: CancelFlag | None = None, threads: int | None = None,
+            seconds: np.ndarray | None = None) -> list[np.ndarray]:
+        """With `seconds` (f64, one place per op of the opset) the time spent in each op is added there."""
         if threads is not None and threads < 1:
             raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
         sizes = bind_sizes(self.program, inputs)
@@ -115,7 +117,7 @@ class NativeExecutable:
         try:
             status = _native.run(bound.code, self.table, _addresses(given), _addresses(outputs), state_words,
                                  bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells,
-                                 None, threads or 0)
+                                 seconds, threads or 0)
         except RuntimeError as e:
             raise BackendError(f"{self.program.name}: {e}") from e
         if status:

@@ -21,6 +21,7 @@ from sonant.families.latent.front import Chunk, FrontEnd, reading_of
 from sonant.families.latent.heads import AlignmentHeads, Head
 from sonant.families.latent.recording import AttentionRecord
 from sonant.families.latent.respellings import Respellings
+from sonant.families.latent.takes import Take, take
 from sonant.families.latent.timing import AttentionTimes
 from sonant.families.latent.tokenizer import Tokenizer
 from sonant.families.latent.voices import VoiceCatalog, VoiceReader
@@ -136,6 +137,20 @@ class LatentDriver:
                 samples += frames.decode([stream], 1)
             heard = np.stack(stream.heard, axis=1)  # [layers*heads, frames, tokens]
             yield AttentionRecord(text, piece.words, heard, np.concatenate(samples))
+
+    def takes(
+        self, text: str, options: SpeakOptions, cancel: CancelFlag, *, led_by: Sequence[np.ndarray] | None = None
+    ) -> list[Take]:
+        """See takes.LatentSpeaker."""
+        pieces = [(i, piece) for i, piece in enumerate(self.pieces(text, options)) if piece.ids]
+        leads = [None] * len(pieces) if led_by is None else led_by
+        return [take(self._alone, self.request(piece, i, options), cancel, lead)
+                for (i, piece), lead in zip(pieces, leads, strict=True)]
+
+    @functools.cached_property
+    def _alone(self) -> LatentFrames:
+        """A frame model of one row, beside that of the scheduler."""
+        return self._make_frames((), 1)
 
     def check(self, options: SpeakOptions) -> None:
         """Raises InputError for what this family cannot do, and for a voice that is not there."""

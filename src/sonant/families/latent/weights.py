@@ -190,6 +190,22 @@ def time_vectors(tensors: Mapping[str, Array], shape: FlowShape, norm: str) -> d
     return out
 
 
+class WithDerived(Mapping[str, Array]):
+    """The tensors of a checkpoint and what was derived from them; none is read before it is asked for."""
+
+    def __init__(self, tensors: Mapping[str, Array], derived: Mapping[str, Array]) -> None:
+        self._tensors, self._derived = tensors, derived
+
+    def __getitem__(self, name: str) -> Array:
+        return self._derived[name] if name in self._derived else self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._tensors), **dict.fromkeys(self._derived)})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def _embedded(tensors: Mapping[str, Array], i: int, time: float, norm: str) -> NDArray[np.float64]:
     parts = {p: tensors[f"{FLOW}.time_embed.{i}.{p}"].astype(np.float64)
              for p in ("freqs", "mlp.0.weight", "mlp.0.bias", "mlp.2.weight", "mlp.2.bias", "mlp.3.alpha")}

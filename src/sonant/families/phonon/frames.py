@@ -11,7 +11,7 @@ import numpy as np
 from sonant.backends.backend import Backend, CancelFlag
 from sonant.errors import CheckpointError
 from sonant.families.latent.frames import ChunkRequest, LatentFrames, LatentStream, Networks, load_tables
-from sonant.families.latent.weights import time_vectors
+from sonant.families.latent.weights import WithDerived, time_vectors
 from sonant.families.phonon import model
 from sonant.families.phonon.config import PhononConfig
 from sonant.families.phonon.weights import PADDING
@@ -44,7 +44,7 @@ def load_networks(
         model.step_program(config, precision=precision, heads=heads, guided=guided),
         model.codec_program(config, precision=precision),
     ]
-    whole = {**weights, **time_vectors(weights, config.flow, config.time_norm)}
+    whole = WithDerived(weights, time_vectors(weights, config.flow, config.time_norm))
     prefill, step, codec = backend.load_all(programs, whole, cache=cache)
     return Networks(prefill, step, codec, **load_tables(weights), frame_rate_hz=config.frame_rate_hz,
                     capacity=model.CAPACITY)

@@ -76,7 +76,7 @@ def fit(measured: Sequence[Point]) -> SpeedMap:
     """A map through measured points, whose speeds are means and may err: where they do not fall, neighbours are
     averaged (in the logarithm, each weighing the same) into one point. A speed at d = 0 counts as the model's own pace.
 
-    InputError where fewer than two points remain, or where d = 0 was not measured.
+    InputError where the speeds do not fall as a whole, or where d = 0 was not measured.
     """
     by_delta = dict(sorted(measured))
     if len(by_delta) != len(measured) or 0.0 not in by_delta:
@@ -87,6 +87,11 @@ def fit(measured: Sequence[Point]) -> SpeedMap:
         while len(blocks) > 1 and _mean(blocks[-1])[1] >= _mean(blocks[-2])[1]:
             blocks[-2:] = [blocks[-2] + blocks[-1]]
     means = [(0.0, 0.0) if any(d == 0.0 for d, _ in block) else _mean(block) for block in blocks]
+    if len(means) < 2 or any(a[1] <= b[1] for a, b in itertools.pairwise(means)):
+        raise InputError(
+            f"measured speeds {', '.join(f'{s:.3g}' for s in by_delta.values())} at duration_delta "
+            f"{', '.join(f'{d:g}' for d in by_delta)}: they do not fall; measure with more texts and seeds"
+        )
     return SpeedMap(tuple((delta, math.exp(log)) for delta, log in means))
 
 

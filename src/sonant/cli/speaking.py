@@ -1,0 +1,59 @@
+"""The options that the commands which speak have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+SPEAKING = (
+    "voice", "speed", "seed", "language", "markup", "text_format", "lexicon", "paragraph_pause_s", "heading_pause_s",
+)  # fmt: skip
+"""What `speaking_options` adds, by the names that `speak` has for it."""
+
+
+def _formats(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    from sonant.audio.formats import FORMATS
+
+    return [name for name in FORMATS if name.startswith(begun)]
+
+
+def _encodings(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    from sonant.audio.formats import FORMATS
+
+    return sorted({e for kind in FORMATS.values() for e in kind.encodings if e.startswith(begun)})
+
+
+def speaking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of SPEAKING: the voice, and how the text is read."""
+    for option in reversed(
+        [
+            click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3."),
+            click.option("--speed", type=float, default=1.0, show_default=True, help="0.25 to 4; 2 is twice as fast."),
+            click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same audio."),
+            click.option("--language", help="BCP-47; by default the voice's own."),
+            click.option("--markup", default="auto", show_default=True, help="Tags as [pause 1s]: auto, strict, off."),
+            click.option("--text-format", default="plain", show_default=True, help="plain or markdown."),
+            click.option("--lexicon", type=click.Path(path_type=Path), help="Your own words: a TSV or PLS file."),
+            click.option("--paragraph-pause", "paragraph_pause_s", type=float, default=0.3, help="In seconds."),
+            click.option("--heading-pause", "heading_pause_s", type=float, default=0.5, help="In seconds."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def form_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds --format, --encoding and --rate."""
+    for option in reversed(
+        [
+            click.option(
+                "--format", shell_complete=_formats, help="wav, pcm, flac, ogg, opus or mp3; else the suffix."
+            ),
+            click.option("--encoding", shell_complete=_encodings, help="int16, int24, float32, mulaw or alaw."),
+            click.option("--rate", type=int, help="Sample rate in Hz; by default the model's."),
+        ]
+    ):
+        command = option(command)
+    return command
