@@ -16,6 +16,7 @@ length is compared: that of a chunk that never ends follows from its tokens.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -116,12 +117,12 @@ def variants() -> dict[str, tuple[Any, Any]]:
 
 def record_tokenizers(sentences: list[str]) -> None:
     corpus = sentences + FOREIGN * 6
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv", encoding="utf-8") as rules:
-        # Rows of code points: ’ → ', ﬁ → fi, Å in two characters → Å, line end → space.
-        rules.write("2019\t27\nFB01\t66 69\n41 30A\tC5\nA\t20\n")
-        rules.flush()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        # The model keeps the name of this file. Rows of code points: ’ → ', ﬁ → fi, Å in two characters → Å, line end →
+        # space.
+        Path("rules.tsv").write_text("2019\t27\nFB01\t66 69\n41 30A\tC5\nA\t20\n", encoding="ascii")
         symbols = train(
-            corpus, vocab_size=400, normalization_rule_tsv=rules.name, user_defined_symbols=["<laugh>", "@@"],
+            corpus, vocab_size=400, normalization_rule_tsv="rules.tsv", user_defined_symbols=["<laugh>", "@@"],
             character_coverage=0.98,
         )  # fmt: skip
     (DATA / "symbols.model").write_bytes(symbols)

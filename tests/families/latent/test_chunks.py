@@ -112,6 +112,17 @@ def test_numbers_are_not_cut_in_long_sentences():
     assert said.count("1,000") == said.count("10:30") == 6
 
 
+@pytest.mark.parametrize("rules", [PhononRules(), PocketRules()])
+def test_a_text_that_is_one_word(rules):
+    """In linear time and without deep recursion: 30,000 characters."""
+    chunks = rows("abcdefghij" * 3000, tokenizer(), rules)
+    said = "".join(text for text, _ in chunks).replace(".", "").lower()
+    assert said == "abcdefghij" * 3000
+    sizes = [len(ids) for _, ids in chunks]
+    assert max(sizes) <= MAX_TOKENS
+    assert sum(sizes) / len(sizes) > MAX_TOKENS / 3
+
+
 def test_one_character_that_does_not_fit():
     with pytest.raises(TextError, match="takes 5 tokens; a chunk has at most 3"):
         list(cut([Traced.of("日")], tokenizer(), PhononRules(), 3))

@@ -8,7 +8,7 @@ from golden_text import tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonant.errors import InputError, TextError
+from sonant.errors import InputError, TextError, UnknownName
 from sonant.families.latent.front import FrontEnd, reading_of
 from sonant.families.latent.prepare import PhononRules, PocketRules
 from sonant.families.latent.respellings import Respellings
@@ -108,6 +108,11 @@ def test_phonemes_are_left_out_with_a_note(caplog):
     assert chunk.text == "Say New York now."
     assert [word.text for word in chunk.words] == ["Say", "New York", "now."]
     assert "phonemes of 'New York' left out" in caplog.text
+
+
+def test_unknown_language_is_an_error_at_once():
+    with pytest.raises(UnknownName, match="'klingon'"):
+        FrontEnd(tokenizer=tokenizer(), rules=PhononRules(), language="klingon")
 
 
 def test_bad_markup_is_an_error_at_once():

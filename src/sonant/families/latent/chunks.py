@@ -218,7 +218,7 @@ class _Fitting:
         return next((kind for kind, marks in enumerate(_KINDS) if last and last in marks), len(_KINDS))
 
     def _letters(self, word: Traced) -> Iterator[Prepared]:
-        """A word that is too long, in parts of about the same number of tokens."""
+        """A word that is too long, in parts of about the same number of characters."""
         whole = self.prepared(word)
         count = len(whole.encoding.ids)
         if count <= self.limit:
@@ -226,9 +226,10 @@ class _Fitting:
             return
         if len(word) < 2:
             raise TextError(f"the character {word.text!r} takes {count} tokens; a chunk has at most {self.limit}")
-        middle = max(1, len(word) // math.ceil(count / (self.limit - _STOP_TOKENS)))
-        yield from self._letters(word[:middle])
-        yield from self._letters(word[middle:])
+        parts = math.ceil(count / max(1, self.limit - _STOP_TOKENS))
+        size = min(math.ceil(len(word) / parts), len(word) - 1)
+        for at in range(0, len(word), size):
+            yield from self._letters(word[at : at + size])
 
 
 @dataclass(frozen=True, slots=True)

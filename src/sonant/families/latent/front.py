@@ -89,6 +89,10 @@ class FrontEnd:
     max_tokens: int = MAX_TOKENS
     frame_rate_hz: float = 12.5
 
+    def __post_init__(self) -> None:
+        """Raises UnknownName for a language or rewrites that the normalizer does not have."""
+        normalize(Traced.of(""), self.language, self.rewrites)
+
     def chunks(
         self, text: str, reading: Reading = AS_WRITTEN, respellings: Respellings | None = None
     ) -> Iterator[Chunk]:
