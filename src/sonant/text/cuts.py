@@ -26,8 +26,8 @@ from sonant.text.spans import SourceWord
 LONG_CHARS = 200
 """A sentence that goes on for longer is cut behind a clause, when clauses are asked for."""
 _ENDLESS_CHARS, _ENDLESS_WORDS = 2 * LONG_CHARS, 400
-_LEAST_CLAUSE_CHARS = 40
-"""A shorter clause sounds lost when it is spoken by itself."""
+_LEAST_CLAUSE_CHARS, _LEAST_IDLE_CLAUSE_CHARS = 40, 15
+"""A shorter clause sounds lost when it is spoken by itself; when nothing else comes, a shorter one will do."""
 _WINDOW_CHARS = 2_000
 """So much of a long text is looked at first."""
 
@@ -105,6 +105,7 @@ class _Scan:
         self.line_first = self.units[0] if self.units else None
         self.size = end - start
         self.clause: int | None = None
+        self.idle_clause: int | None = None
         self.in_quotation: int | None = None
         """A sentence end inside of a quotation that may still be closed."""
 
@@ -132,7 +133,7 @@ class _Scan:
             tail = self.original[self._end(last) :]
             if "\n" in tail or self._seems_to_end(last, spaced=tail[-1:].isspace()):
                 return len(self.original)
-        return self.clause if self.in_quotation is None else self.in_quotation
+        return self.idle_clause if self.in_quotation is None else self.in_quotation
 
     @cached_property
     def _settled(self) -> int:
@@ -209,9 +210,11 @@ class _Scan:
     def _clause_before(self, before: _Unit, unit: _Unit) -> int | None:
         """Remember the cut when a clause ends there; the one to take, when the sentence has become too long."""
         first = self.units[0].word.start
-        is_clause = before.word.text.rstrip(_CLOSERS)[-1:] in _CLAUSES
-        if is_clause and before.end - first >= _LEAST_CLAUSE_CHARS:
-            self.clause = self._between(before, unit) or self.clause
+        if before.word.text.rstrip(_CLOSERS)[-1:] in _CLAUSES and (at := self._between(before, unit)) is not None:
+            if before.end - first >= _LEAST_IDLE_CLAUSE_CHARS:
+                self.idle_clause = at
+            if before.end - first >= _LEAST_CLAUSE_CHARS:
+                self.clause = at
         size = unit.word.start - first
         if not self.rules.clauses or size <= LONG_CHARS:
             return None
