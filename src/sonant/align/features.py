@@ -1,8 +1,8 @@
 """What two recordings of the same words have in common: the short-time spectrum, at any sample rate.
 
 A frame is every 10 ms, centred at k * STEP_S; in a reference that is much slower or faster than the recording they are
-farther apart or nearer, so that both have about as many. Nothing is resampled: the mel bands are laid over the spectrum of each
-recording at its own rate, up to a frequency that both have.
+farther apart or nearer, so that both have about as many. Nothing is resampled: the mel bands are laid over the spectrum
+of each recording at its own rate, up to a frequency that both have.
 """
 
 from __future__ import annotations
