@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,3 +173,15 @@ def test_aligning_can_be_cancelled(reference: BabblingDriver) -> None:
     flag.set()
     with pytest.raises(Cancelled):
         Synthesizer("babble", reference).align(np.ones(5000, np.float32), 24_000, TEXT, cancel=flag)
+
+
+def test_the_snippet_of_the_page_runs(reference: BabblingDriver) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "align.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {
+        "synth": Synthesizer("babble", reference),
+        "samples": truth(Babbler()).samples,
+        "sample_rate": 24_000,
+        "text": TEXT,
+    }
+    exec(snippet, names)
