@@ -155,7 +155,7 @@ def _setup(entry: CatalogEntry, options: LoadOptions, files: Files, tensors: Sto
         raise InputError(f"{files.weights} is in {precision}; it cannot be loaded in {options.precision}")
     return Setup(tokenizer=files.tokenizer, languages=entry.languages, licence=entry.licence, voices=voices,
                  heads=find_heads(files.weights.parent, _metadata(files), known), schedule=_schedule(options),
-                 precision=precision, cache=files.cache)
+                 may_clone=entry.sources[0].gated, precision=precision, cache=files.cache)
 
 
 def _metadata(files: Files) -> Mapping[str, str]:

@@ -44,7 +44,8 @@ MakeFrames = Callable[[tuple[Head, ...], int], LatentFrames]
 @dataclass(frozen=True, kw_only=True)
 class Setup:
     """What a checkpoint is loaded with, beside its weights. languages: BCP-47, the first is its normalizer's. schedule:
-    how the streams of a frame model share it. cache: a folder where the backend may keep what it derives."""
+    how the streams of a frame model share it. may_clone: its publisher meant it to make voices of recordings. cache: a
+    folder where the backend may keep what it derives."""
 
     tokenizer: Tokenizer
     languages: tuple[str, ...]
@@ -52,6 +53,7 @@ class Setup:
     voices: VoiceCatalog
     heads: AlignmentHeads | None
     schedule: Schedule
+    may_clone: bool = False
     precision: str = "f32"
     cache: Path | None = None
 

@@ -39,14 +39,20 @@ ORIGINAL_NAMES = (
 
 UNUSED = (
     "flow_lm.flow_net.w_s_t.{p*}",
+    "flow_lm.conditioner.learnt_padding",
     "flow_lm.conditioner.{name}.learnt_padding",
     "flow_lm.num_ema_updates",
     "mimi.quantizer.vq{p*}",
     "mimi.quantizer.logvar_proj.{p*}",
     "mimi.quantizer.logvar_param",
     "mimi.wavlm_{p*}",
+    "speaker_mimi.{p*}",
+    "flow_lm.speaker_proj_weight",
+    "mimi.encoder.{p*}",
+    "mimi.encoder_transformer.{p*}",
+    "mimi.downsample.{p*}",
 )
-"""What only training used."""
+"""What only training used, and parts of an encoder where a model has no use for them."""
 
 
 def lm_specs(lm: TransformerShape, flow: FlowShape) -> Specs:

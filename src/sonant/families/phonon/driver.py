@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from sonant.backends.backend import Backend
-from sonant.errors import CheckpointError
+from sonant.errors import CheckpointError, InputError
 from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
 from sonant.families.latent.frames import ChunkRequest, LatentFrames
 from sonant.families.latent.front import Chunk, FrontEnd
@@ -29,7 +29,7 @@ class PhononDriver(LatentDriver):
     def __init__(self, config: PhononConfig, weights: Weights, backend: Backend, setup: Setup,
                  speed_map: SpeedMap) -> None:
         self.config, self._speeds = config, speed_map
-        self.capabilities = setup.capabilities(cloning=False, speed=True)
+        self.capabilities = setup.capabilities(cloning=False, speed=config.delta is not None)
         language = setup.language if setup.language in NORMALIZED else "none"
         front = FrontEnd(tokenizer=setup.tokenizer, rules=PhononRules(), language=language,
                          frame_rate_hz=config.frame_rate_hz)
@@ -45,6 +45,9 @@ class PhononDriver(LatentDriver):
 
     def check(self, options: SpeakOptions) -> None:
         super().check(options)
+        if options.speed != 1 and not self.capabilities.speed:
+            raise InputError(f"speed is {options.speed!r}; this Phonon model was trained without control of its speed: "
+                             "leave it at 1")
         delta_of(options.speed, self._speeds)
 
     def request(self, piece: Chunk, index: int, options: SpeakOptions) -> ChunkRequest:

@@ -51,14 +51,16 @@ def load_networks(
 
 
 def condition(config: PhononConfig, weights: Weights, duration_delta: float) -> Array:
-    """[D]: who speaks (one speaker) plus how long it takes, a sinusoid of the delta."""
-    given, at = config.conditions, "flow_lm.conditioner"
-    speaker = weights[f"{at}.num_speakers.embed.weight"][given.speaker_row].astype(np.float64)
-    half = given.delta_width // 2
-    phase = given.delta_scale * duration_delta / given.delta_max_period ** (np.arange(half) / (half - 1))
-    delta = np.concatenate([np.cos(phase), np.sin(phase)])
-    summed: Array = weights[f"{at}.num_speakers.output_proj.weight"] @ speaker
-    summed = summed + weights[f"{at}.duration_delta.output_proj.weight"] @ delta
+    """[D]: who speaks (one speaker) plus how long it takes, a sinusoid of the delta; what the model has of the two."""
+    summed = np.zeros(config.lm.width)
+    at = "flow_lm.conditioner"
+    if config.speakers is not None:
+        speaker = weights[f"{at}.num_speakers.embed.weight"][config.speakers.row]
+        summed += weights[f"{at}.num_speakers.output_proj.weight"] @ speaker.astype(np.float64)
+    if config.delta is not None:
+        half = config.delta.width // 2
+        phase = config.delta.scale * duration_delta / config.delta.max_period ** (np.arange(half) / (half - 1))
+        summed += weights[f"{at}.duration_delta.output_proj.weight"] @ np.concatenate([np.cos(phase), np.sin(phase)])
     return summed.astype(np.float32)
 
 

@@ -40,7 +40,8 @@ class PocketDriver(LatentDriver):
         self.config, self._weights, self._backend, self._language = config, weights, backend, setup.language
         self._cache = setup.cache
         self._encoder: Executable | None = None
-        self.capabilities = setup.capabilities(cloning=can_clone(frozenset(weights)), speed=False)
+        cloning = setup.may_clone and can_clone(frozenset(weights)) and bool(np.any(weights[SPEAKER]))
+        self.capabilities = setup.capabilities(cloning=cloning, speed=False)
         front = FrontEnd(tokenizer=setup.tokenizer, rules=config.rules, frame_rate_hz=config.frame_rate_hz)
 
         def frames(heads: tuple[Head, ...], rows: int) -> LatentFrames:
