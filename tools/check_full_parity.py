@@ -28,6 +28,7 @@ from sonant.families.latent.frames import ChunkRequest, LatentFrames, VoicePromp
 from sonant.families.latent.source import folder_of
 from sonant.families.latent.stated import Stated
 from sonant.families.phonon import frames as phonon_frames
+from sonant.families.phonon.programs import SIZES
 from sonant.families.phonon.weights import LAYOUT as PHONON
 from sonant.families.pocket import frames as pocket_frames
 from sonant.families.pocket import model as pocket_model
@@ -35,7 +36,6 @@ from sonant.families.pocket.config import released
 from sonant.families.pocket.weights import LAYOUT as POCKET
 from sonant.families.pocket.weights import SPEAKER
 
-ROOT = Path(__file__).parent.parent
 WAVE_FRAMES = 30
 """Frames of Phonon's waveform; random weights double a rounding error every few frames."""
 
@@ -57,7 +57,7 @@ def tell(name: str, found: np.ndarray, wanted: np.ndarray) -> None:
 def phonon() -> None:
     import ptts
 
-    stated = json.loads((ROOT / "tests/programs/data/phonon_31m.json").read_text(encoding="utf-8"))
+    stated = json.loads(SIZES.read_text(encoding="utf-8"))
     stated["conditioners"][0]["lut"]["tokenizer"] = "noop"
     stated["fuser"] = {"sum": ["num_speakers", "duration_delta"], "prepend": ["speaker_wavs", "transcript_in_segment"]}
     voice = random_array("voice", (125, 512), 0.3)

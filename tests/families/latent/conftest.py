@@ -1,4 +1,4 @@
-"""`golden_text` and `latent_golden` for the tests of this folder."""
+"""`golden_text`, `latent_golden` and the tiny models of Pocket TTS, for the tests of this folder."""
 
 from __future__ import annotations
 
