@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.errors import UnknownName
+from sonant.errors import CheckpointError, UnknownName
 from sonant.families.family import PieceAudio
 from sonant.families.frames import FrameModel, Scheduler
 from sonant.families.latent.estimate import EstimatedTimes
@@ -75,12 +75,16 @@ class LatentDriver:
 
     def __init__(self, setup: Setup, front: FrontEnd, frames: MakeFrames, reader: VoiceReader,
                  sample_rate: int) -> None:
-        """Raises CheckpointError for heads that the model does not have."""
+        """Raises CheckpointError for heads that the model does not have, and for a tokenizer of another model."""
         if setup.heads is not None:
             setup.heads.check(reader.lm.layers, reader.lm.heads, "the heads that follow the text")
         self.front, self.sample_rate, self._heads = front, sample_rate, setup.heads
         self._make_frames, self._catalog, self._reader = frames, setup.voices, reader
         self._frames = frames(listened(setup.heads), STREAMS)
+        rows = len(self._frames.networks.text_table)
+        if setup.tokenizer.vocab_size > rows:
+            raise CheckpointError(f"the tokenizer has {setup.tokenizer.vocab_size} pieces, the model's table of texts "
+                                  f"{rows} rows; is it the tokenizer of another model?")
         self._scheduler = setup.schedule(self._frames)
         self._cloned: dict[str, VoicePrompt] = {}
         self._read_voice = functools.lru_cache(VOICES_KEPT)(lambda name: reader.read(setup.voices.find(name)))
