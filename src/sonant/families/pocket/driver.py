@@ -50,7 +50,7 @@ class PocketDriver(LatentDriver):
             return LatentFrames(networks, rows)
 
         reader = VoiceReader(config.lm, weights.get(SPEAKER), bos_row(config, weights))
-        super().__init__(setup, front, frames, reader, config.sample_rate)
+        super().__init__(setup, {setup.language: front}, frames, reader, config.sample_rate)
 
     def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
               cancel: CancelFlag | None = None) -> None:
