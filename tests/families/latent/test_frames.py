@@ -12,6 +12,7 @@ import pytest
 from sonant.backends.backend import CancelFlag
 from sonant.backends.native import NativeBackend
 from sonant.backends.numpy import NumpyBackend
+from sonant.errors import BackendError
 from sonant.families.latent.frames import VOICE_ROWS, ChunkRequest, LatentFrames, LatentStream, VoicePrompt
 from sonant.families.pocket.frames import load_networks
 
@@ -126,3 +127,11 @@ def test_every_precision_on_both_backends(precision: str, kept: float, checkpoin
         assert 0 < np.abs(numpy - exact).max() / scale <= kept
         # one rounding of an input to the other side of a step of int8 or bf16 is more than sums in another order
         assert np.abs(native - numpy).max() / scale <= (SPEECH if precision == "f16" else kept)
+
+
+def test_numbers_that_are_none_fail_the_stream(checkpoint: Any) -> None:
+    config, weights = checkpoint
+    damaged = {**weights, "flow_lm.out_norm.bias": np.full(64, np.inf, np.float32)}
+    frames = LatentFrames(load_networks(config, damaged, NativeBackend(threads=1)), n_rows=1)
+    with pytest.raises(BackendError, match="not finite"):
+        alone(frames, request(), 1)
