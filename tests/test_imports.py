@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "align": set(),
     # Cut at the sentences that the text front end sees.
     "captions": {"text"},
-    "checkpoint": set(),
+    "checkpoint": {"backends.backend"},
     "hub": {"checkpoint"},
     # A backend sees Programs and arrays, and its shaders as data.
     "backends": {"program", "shaders"},
@@ -48,8 +48,8 @@ PUBLIC = {"", "engine", "hub"}
 
 OWN = {"backends": 2, "families": 2}
 """Rooms whose folders are strangers to each other, and how deep their names are: no family imports another."""
-SHARED = {"backends.backend", "families.family"}
-"""What the folders of such a room have in common."""
+SHARED = {"backends.backend", "families.family", "families.frames", "families.latent"}
+"""What the folders of such a room have in common: protocols, and what Phonon and Pocket TTS are both made of."""
 
 EXCEPTIONS = {
     ("types", "audio.writer.save_audio"): "Speech.save() writes a file, and imports the writer when it is called",

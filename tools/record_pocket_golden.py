@@ -31,8 +31,8 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 
-def official(name: str) -> Any:
-    """pocket_tts's model of a variant."""
+def official(configuration: dict[str, Any], steps: int = 1) -> Any:
+    """pocket_tts's model of a configuration, with our random weights."""
     import pocket_tts.modules.text_conditioner as conditioner
 
     conditioner.build_tokenizer = lambda n_bins, path, kind="sentencepiece": None
@@ -40,9 +40,9 @@ def official(name: str) -> Any:
     from pocket_tts.models.tts_model import TTSModel, stamp_state_names
     from pocket_tts.utils.config import Config
 
-    config = Config(**variants.config(name, official=True))
-    model = TTSModel._from_pydantic_config(config, variants.TEMPERATURE, variants.STEPS.get(name, 1), None,
-                                           config.default_eos_threshold, origin=None)
+    config = Config(**configuration)
+    model = TTSModel._from_pydantic_config(config, variants.TEMPERATURE, steps, None, config.default_eos_threshold,
+                                           origin=None)
     latent = config.mimi.inner_dim or config.mimi.seanet.dimension
     model.flow_lm.speaker_proj_weight = torch.nn.Parameter(torch.zeros(config.flow_lm.transformer.d_model, latent))
     model.mimi = build_mimi(config.mimi)
@@ -136,7 +136,7 @@ def frame_counts(model: Any) -> np.ndarray:
 
 
 def pocket(name: str) -> dict[str, np.ndarray]:
-    model = official(name)
+    model = official(variants.config(name, official=True), variants.STEPS.get(name, 1))
     kept = {"shapes": _text({key: list(t.shape) for key, t in model.state_dict().items()})}
     with torch.no_grad():
         arrays = {**language_model(model), **codec(model)}

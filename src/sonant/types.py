@@ -61,9 +61,12 @@ class Speech:
     sample_rate: int
     words: tuple[WordTiming, ...]
     word_source: str
-    """Where the word times come from: `duration` (the model's own durations)."""
+    """Where the word times come from: `duration` (the model's own durations), `align` (another voice's, laid over)."""
     text: str = field(default="", repr=False)
     """What was spoken; `text[word.char_start:word.char_end] == word.text`. Captions are cut at its sentences."""
+
+    word_match: float | None = None
+    """Of an aligned recording: how well the text fits it, from 0 to 1; docs/align.md says what to expect."""
 
     @property
     def duration_s(self) -> float:
@@ -164,16 +167,24 @@ class Speech:
 
     def to_json(self) -> str:
         """Sample rate, duration and the words, as one JSON object; docs/captions.md has its schema."""
-        return words_json(self.words, self.sample_rate, self.duration_s, self.word_source)
+        return words_json(self.words, self.sample_rate, self.duration_s, self.word_source, self.word_match)
 
 
-def words_json(words: Iterable[WordTiming], sample_rate: int, duration_s: float, word_source: str) -> str:
+def words_json(
+    words: Iterable[WordTiming],
+    sample_rate: int,
+    duration_s: float,
+    word_source: str,
+    word_match: float | None = None,
+) -> str:
     """What `Speech.to_json` gives, for a stream whose samples were not kept."""
+    match = {} if word_match is None else {"word_match": round(word_match, 3)}
     return json.dumps(
         {
             "sample_rate": sample_rate,
             "duration_s": round(duration_s, 6),
             "word_source": word_source,
+            **match,
             "words": [asdict(w) for w in words],
         },
         ensure_ascii=False,

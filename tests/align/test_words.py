@@ -66,7 +66,7 @@ def test_noise_is_stood() -> None:
     assert np.median(starts_apart_s(place(noisy), truth)) <= 0.03
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)  # two warps each
 @given(
     st.floats(0.4, 2.2),
     st.floats(0, 0.5),

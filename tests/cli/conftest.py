@@ -1,6 +1,7 @@
-"""Lets the tests of the command import the driver of the engine's tests."""
+"""Lets the tests of the command import the drivers of the engine's tests, and the babble of the aligner's."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / "engine"), str(TESTS / "align")]

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from sonant.cli import align_heads as command
 from sonant.cli.main import main
+from sonant.engine import align_heads as engine
 from sonant.families.latent.heads import AlignmentHeads, find_heads, parse_heads
 
 made_up = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "engine" / "test_align_heads.py")))
@@ -48,6 +49,25 @@ def test_prints_and_keeps(folder: Path) -> None:
     assert kept is not None
     assert kept.heads == ((3, 0),)
     assert kept.lead_frames == pytest.approx(-2.0, abs=0.3)
+
+
+def test_by_the_aligner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    recorder = made_up.Recorder({(3, 0): made_up.follower(lead=-2.0)})
+
+    def load(**given: object) -> SimpleNamespace:
+        loaded.append(str(given["model"]))
+        return SimpleNamespace(_driver=recorder)
+
+    monkeypatch.setattr(command, "load_model", load)
+    monkeypatch.setattr(engine, "aligner", lambda speaker: recorder.reference)
+    result = run("phonon-31m-en", "--weights", str(folder), "--aligner")
+    assert result.exit_code == 0, result.output
+    assert loaded == ["phonon-31m-en", "kokoro-82m"]
+    assert "words of the aligner)" in result.output
+    kept = heads_of(folder)
+    assert kept is not None
+    assert kept.lead_source == "aligner"
 
 
 def test_elsewhere(folder: Path) -> None:

@@ -32,6 +32,7 @@ def test_models_and_help() -> None:
         (("say", "hi", "-o", "a.wav", "--threads", "0"), "threads is 0"),
         (("say", "hi", "-o", "nowhere/a.wav"), "there is no folder nowhere"),
         (("inspect", "nothing-here"), "no file 'nothing-here', and no model of that name"),
+        (("inspect", "phonon-40m-fr"), "the sizes of phonon-40m-fr are in its own config.json"),
         (("inspect", "kokoro-82m", "--program", "decode"), "unknown program 'decode'; did you mean 'decoder'?"),
         (("phonemize", "hola", "--language", "eo"), "unknown language 'eo'"),
     ],
@@ -59,6 +60,8 @@ def test_inspect_shows_programs_and_tensors(tmp_path: Path) -> None:
     from sonant.checkpoint.tensor import Tensor
 
     assert "kokoro.decoder" in run("inspect", "kokoro-82m").output
+    assert "phonon.step" in run("inspect", "phonon-31m-en").output
+    assert "pocket.encoder" in run("inspect", "pocket-tts-2m-en").output
     assert "conv_transpose1d" in run("inspect", "kokoro-82m", "--program", "decoder", "--fused").output
     import numpy as np
 

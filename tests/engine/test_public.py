@@ -98,6 +98,7 @@ def test_the_json_schema_has_the_keys_of_the_json(driver: CountingDriver) -> Non
     assert block
     schema = json.loads(block[1])
     found = json.loads(Synthesizer("counting", driver).speak("a b").to_json())
-    assert list(found) == schema["required"] == list(schema["properties"])
+    optional = {"word_match"}  # of an aligned recording
+    assert list(found) == schema["required"] == [k for k in schema["properties"] if k not in optional]
     word = schema["properties"]["words"]["items"]
     assert list(found["words"][0]) == word["required"] == list(word["properties"])

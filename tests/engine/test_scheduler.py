@@ -46,8 +46,10 @@ class Model:
     decodes: list[tuple[int, int]] = field(default_factory=list)
     rows: set[int] = field(default_factory=set)
     stepping: set[int] = field(default_factory=set)
+    stepped: threading.Event = field(default_factory=threading.Event)
+    waits_for_steps: bool = False
+    """Each decoding but the first waits until another frame is stepped, if one is to come."""
     overlapped: int = 0
-    decoding: bool = False
 
     def begin(self, row: int, request: tuple[int, int, int], cancel: CancelFlag) -> Stream:
         name, length, fails_at = request
@@ -59,7 +61,7 @@ class Model:
         rows = [s.row for s in streams]
         assert len(set(rows)) == len(rows)
         self.widths.append(len(streams))
-        self.overlapped += self.decoding
+        self.stepped.set()
         time.sleep(self.step_s)
         for s in streams:
             assert not s.ended
@@ -68,8 +70,11 @@ class Model:
             s.made += 1
 
     def decode(self, streams: Sequence[Stream], n_frames: int, *, threads: int | None = None) -> list[np.ndarray]:
-        self.decoding = True
         self.decodes.append((len(streams), n_frames))
+        if self.waits_for_steps and len(self.decodes) > 1 and not streams[0].ended:
+            self.stepped.clear()
+            assert self.stepped.wait(10), "nobody stepped while the codec worked"
+            self.overlapped += 1
         time.sleep(self.step_s)
         found = []
         for s in streams:
@@ -78,7 +83,6 @@ class Model:
             found.append(np.repeat(frames, PER_FRAME).astype(np.float32))
         for s in streams:
             s.taken += n_frames
-        self.decoding = False
         return found
 
 
@@ -121,7 +125,7 @@ def test_nothing_is_computed_for_a_caller_that_does_not_wait() -> None:
 
 
 def test_what_comes_next_is_stepped_while_the_codec_works() -> None:
-    model = Model(step_s=0.002)
+    model = Model(waits_for_steps=True)
     stream = joined(start(FrameScheduler(model, threads=2, overlap=True), 1, 60))
     np.testing.assert_array_equal(stream, wanted(1, 60))
     assert model.overlapped > 3

@@ -123,6 +123,9 @@ class Handler(BaseHTTPRequestHandler):
     def other(self, path: str) -> bool:
         """Answers for another repository, if it is asked."""
         for (repository, commit), files in self.hub.others.items():
+            if path == f"/api/models/{repository}/auth-check":
+                self.reply(*self.hub.statuses.get(f"{repository}/auth-check", (200, {})), b"{}")
+                return True
             heads = [b for (name, b), head in self.hub.branches.items() if (name, head) == (repository, commit)]
             if path in [f"/api/models/{repository}/revision/{revision}" for revision in (commit, *heads)]:
                 siblings = [self.hub._sibling(name, raw) for name, raw in files.items()]

@@ -14,6 +14,7 @@ from sonant.hub.fetch import pull
 
 WEIGHTS, VOICES = "house/small", "house/voices"
 FIRST, SECOND, THIRD = "a" * 40, "b" * 40, "c" * 40
+CURRENT = gc.Current("model.safetensors", "f-1", lambda path: None)
 INDEX = [
     {"name": "Zoé", "voice_id": "v-1", "language": "fr", "filename": "emb/zoe.safetensors"},
     {"name": "Max", "voice_id": "v-2", "language": "de", "filename": "emb/max.safetensors"},
@@ -156,11 +157,11 @@ class TestSeveralRepositories:
 
     def test_remove_and_collect(self, entry, house, root):
         folder = pull(entry, root, endpoint=house.endpoint).folder
-        assert gc.collect(entry, root, None) == ([], True)
+        assert gc.collect(entry, root, CURRENT) == ([], True)
         newer = replace(entry, sources=(entry.sources[0], replace(entry.sources[1], revision=THIRD)))
         house.others[VOICES, THIRD] = house.others[VOICES, SECOND]
         pull(newer, root, endpoint=house.endpoint)
-        found, _ = gc.collect(newer, root, None)
+        found, _ = gc.collect(newer, root, CURRENT)
         assert [one.path for one in found] == [folder]
         assert store.remove(newer, root) == [root / "hub" / "small"]
 
@@ -242,6 +243,19 @@ class TestGated:
         result = command("models", "pull", "small", "--voice", "max")
         assert result.returncode == 3
         assert f"accept its licence at {house.endpoint}/house/small, then run" in result.stderr
+
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_it_is_said_before_anything_is_fetched(self, entry, house, root, status):
+        house.statuses[f"{WEIGHTS}/auth-check"] = (status, {"X-Error-Code": "GatedRepo"})
+        with pytest.raises(CheckpointError, match="house/small: its files: is gated: accept its licence at"):
+            pull(entry, root, endpoint=house.endpoint)
+        assert [r.path for r in house.requests if r.path.endswith(".safetensors")] == []
+
+    def test_its_door_is_not_knocked_at_for_nothing(self, entry, house, root):
+        pull(entry, root, endpoint=house.endpoint)
+        house.statuses[f"{WEIGHTS}/auth-check"] = (403, {"X-Error-Code": "GatedRepo"})
+        pull(entry, root, endpoint=house.endpoint)
+        pull(entry, root, voices=["zoe"], weights=False, endpoint=house.endpoint)
 
     def test_without_a_twin_none_is_named(self, entry, house, root):
         house.statuses[f"{WEIGHTS}/model.safetensors"] = (403, {})

@@ -186,6 +186,18 @@ class TestGarbage:
         source.write_bytes(b"others!")
         assert reasons(root) == {folder.name: "its source is gone"}
 
+    def test_what_was_packed_of_a_file_of_the_users_own(self, root, tmp_path):
+        source = put(tmp_path / "mine.safetensors")
+        folder = root / f"kokoro-82m-{'1' * 16}"
+        put(folder / "native-a-2.pack")
+        store.remember_sources(folder / "model.safetensors", [source], root)
+        age(root)
+        assert reasons(root) == {f"{folder.name}/native-a-2.pack": "packed by or for another version"}
+        unjudged = gc.Current("model.safetensors", "f-1", lambda path: None)
+        assert gc.find_garbage(ENTRY, root, unjudged) == []
+        source.write_bytes(b"replaced")
+        assert [one.reason for one in gc.find_garbage(ENTRY, root, unjudged)] == ["its source is gone"]
+
     def test_unknown_origin_is_kept(self, root):
         converted(root, "1", None)
         assert reasons(root) == {}

@@ -19,6 +19,11 @@ import pytest
 
 from sonant.families.kokoro import model as kokoro
 from sonant.families.kokoro.config import KokoroConfig
+from sonant.families.phonon import model as phonon
+from sonant.families.phonon.programs import official_config as phonon_config
+from sonant.families.pocket import model as pocket
+from sonant.families.pocket.config import PocketConfig, released
+from sonant.families.pocket.config import parse as pocket_configuration
 from sonant.program.passes import fuse
 from sonant.program.program import Program
 from sonant.program.serialize import from_json, to_json, to_text
@@ -32,11 +37,24 @@ def _kokoro_config() -> KokoroConfig:
     return KokoroConfig.from_json(json.loads(config.read_text(encoding="utf-8")))
 
 
+def _pocket_config(name: str) -> PocketConfig:
+    return pocket_configuration(released(name), name)
+
+
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "kokoro_text": lambda: kokoro.text_program(_kokoro_config()),
     "kokoro_prosody": lambda: kokoro.prosody_program(_kokoro_config()),
     "kokoro_source": lambda: kokoro.source_program(_kokoro_config()),
     "kokoro_decoder": lambda: kokoro.decoder_program(_kokoro_config()),
+    "phonon_prefill": lambda: phonon.prefill_program(phonon_config()),
+    "phonon_step": lambda: phonon.step_program(phonon_config(), precision="q8", heads=((3, 0),)),
+    "phonon_step_guided": lambda: phonon.step_program(phonon_config(), guided=True),
+    "phonon_codec": lambda: phonon.codec_program(phonon_config(), precision="q8"),
+    "pocket_prefill": lambda: pocket.prefill_program(_pocket_config("english")),
+    "pocket_step": lambda: pocket.step_program(_pocket_config("english"), heads=((2, 0), (3, 8))),
+    "pocket_step_7m": lambda: pocket.step_program(_pocket_config("english_7m_2026-10"), noise_clamp=1.0),
+    "pocket_codec_2m": lambda: pocket.codec_program(_pocket_config("english_2m_2026-10"), precision="bf16"),
+    "pocket_encoder": lambda: pocket.encoder_program(_pocket_config("english")),
 }
 
 

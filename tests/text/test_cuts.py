@@ -101,6 +101,7 @@ def test_a_cut_is_made_as_soon_as_it_is_certain(text: str, cut: int | None) -> N
         ("1.", None),
         ("A line that is as long as one that an editor wraps\n", 51),
         ("Since it had become rather late in the day, we w", 43),
+        ("How are you today, my friend", 18),
         ("Well, we w", None),
         ('"Stop. Now', 6),
         ("Hello [pau", None),

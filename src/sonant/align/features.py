@@ -1,7 +1,8 @@
 """What two recordings of the same words have in common: the short-time spectrum, at any sample rate.
 
-A frame is every 10 ms, centred at k * STEP_S. Nothing is resampled: the mel bands are laid over the spectrum of each
-recording at its own rate, up to a frequency that both have.
+A frame is every 10 ms, centred at k * STEP_S; in a reference that is much slower or faster than the recording they are
+farther apart or nearer, so that both have about as many. Nothing is resampled: the mel bands are laid over the spectrum
+of each recording at its own rate, up to a frequency that both have.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Bands:
-    """Mel energies [F, BANDS] relative to the recording's loud frames; a frame every STEP_S."""
+    """Mel energies [F, BANDS] relative to the recording's loud frames; a frame every `step_s`."""
 
     mel: Array
+    step_s: float
 
     @property
     def frames(self) -> int:
@@ -51,12 +53,12 @@ def highest_hz(*sample_rates: int) -> float:
     return min(HIGHEST_HZ, *(0.45 * rate for rate in sample_rates))
 
 
-def bands(samples: np.ndarray, sample_rate: int, top_hz: float) -> Bands:
+def bands(samples: np.ndarray, sample_rate: int, top_hz: float, step_s: float = STEP_S) -> Bands:
     """The bands of mono `samples` [S], at least one frame; silence gives zeros."""
     width = round(WINDOW_S * sample_rate)
     n_fft = 2 << (width - 1).bit_length()  # the bins of a low rate are finer than the lowest bands
-    frames = int(len(samples) / sample_rate / STEP_S) + 1
-    centres = np.round(np.arange(frames) * (STEP_S * sample_rate)).astype(np.int64)
+    frames = int(len(samples) / sample_rate / step_s) + 1
+    centres = np.round(np.arange(frames) * (step_s * sample_rate)).astype(np.int64)
     padded = np.pad(np.asarray(samples, np.float32), (width // 2, width))
     window, bank = np.hanning(width).astype(np.float32), mel_bank(sample_rate, n_fft, top_hz)
     views = np.lib.stride_tricks.sliding_window_view(padded, width)
@@ -65,7 +67,7 @@ def bands(samples: np.ndarray, sample_rate: int, top_hz: float) -> Bands:
         spectrum = np.fft.rfft(views[centres[first : first + _BLOCK_FRAMES]] * window, n_fft)
         mel[first : first + _BLOCK_FRAMES] = (np.square(spectrum.real) + np.square(spectrum.imag)) @ bank
     loud = np.percentile(mel.mean(1), LOUD_PERCENTILE)
-    return Bands(mel / loud if loud > 0 else np.zeros_like(mel))
+    return Bands(mel / loud if loud > 0 else np.zeros_like(mel), step_s)
 
 
 def mel_bank(sample_rate: int, n_fft: int, top_hz: float) -> Array:

@@ -23,7 +23,7 @@ COARSE = 8
 """Frames whose mean is one coarse frame."""
 CELLS = 1 << 26
 """Pairs of frames that are looked at without a coarser warp first: a byte each."""
-REACH = 24
+REACH = 16
 """How many coarse frames the fine warp may leave the coarse one."""
 _BLOCK_ROWS = 64
 _BOTH, _RECORDING, _REFERENCE = 0, 1, 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sonant.align.features import STEP_S, backwards, bands, highest_hz, matched, silence_db
+from sonant.align.features import STEP_S, Bands, backwards, bands, highest_hz, matched, silence_db
 from sonant.align.warp import Path, Track, warp
 from sonant.errors import InputError
 from sonant.types import WordTiming
@@ -19,8 +19,12 @@ PAUSE_FRAMES = 12
 """A silence as long as this is a pause; the closure of a stop is shorter."""
 PAUSE_REACH_S = 0.15
 """A pause is between the two words that are nearest to it; farther from both it is inside a word."""
+EARLY_S = 0.007
+"""Kokoro's words are given so much before their sound, within phrases (docs/families/kokoro.md)."""
 SLOWEST, FASTEST = 0.25, 4.0
 """The pace of a recording against the reference, sound against sound; beyond, it says something else."""
+SAME_PACE = (0.8, 1.25)
+"""Within, the reference is left as it is: what noise hides of the sound makes the pace uncertain."""
 
 Times = NDArray[np.float64]
 
@@ -42,44 +46,28 @@ def place_words(
     the end of the recording. Raises InputError where one of the two is silent or far longer than the other.
     """
     top_hz = highest_hz(spoken_rate, sample_rate)
-    reference, recording = bands(spoken, spoken_rate, top_hz), bands(samples, sample_rate, top_hz)
+    recording = bands(samples, sample_rate, top_hz)
+    step_s = STEP_S * _pace(bands(spoken, spoken_rate, top_hz), recording)
+    reference = bands(spoken, spoken_rate, top_hz, step_s)
     quiet_db = silence_db(recording)
     x, y = matched(reference, recording)
     sounding = [w for w in words if w.end_s > w.start_s]
     starts, ends = (np.array([getattr(w, at) for w in sounding]) for at in ("start_s", "end_s"))
-    one = Track(x, reference.level_db() < quiet_db, _joints(starts, ends, len(x)))
+    gaps = _gaps(starts, ends, len(spoken) / spoken_rate)
+    one = Track(x, reference.level_db() < quiet_db, _joints(gaps, len(x), step_s))
     other = Track(y, recording.level_db() < quiet_db, np.zeros(len(y), bool))
-    _check_pace(one, other)
     path = warp(one, other)
-    at = _Clock(path)
+    at = _Clock(path, step_s)
     duration_s = len(samples) / sample_rate
-    spans = _spans(starts, ends, at, _pauses(path, other.silent, starts, ends, len(x)), duration_s)
+    spans = _spans(starts, ends, at, _pauses(path, other.silent, gaps, step_s), duration_s)
     nothing = warp(Track(backwards(x), one.silent[::-1], one.joint[::-1]), other)
     return Placed(_timings(words, spans, at), max(0.0, 1 - path.cost / nothing.cost))
 
 
-class _Clock:
-    """From seconds of the reference to seconds of the recording."""
-
-    def __init__(self, path: Path) -> None:
-        self._rows, first, counts = np.unique(path.reference, return_index=True, return_counts=True)
-        self._columns = np.add.reduceat(path.recording, first) / counts
-
-    def __call__(self, seconds: Times) -> Times:
-        out: Times = np.interp(np.asarray(seconds) / STEP_S, self._rows, self._columns) * STEP_S
-        return out
-
-
-def _joints(starts: Times, ends: Times, frames: int) -> NDArray[np.bool_]:
-    """bool [frames]: between two words, before the first or after the last, or nearly so."""
-    joints = np.zeros(frames, bool)
-    for end, start in zip([0.0, *ends], [*starts, frames * STEP_S], strict=True):
-        joints[max(0, int(end / STEP_S) - JOINT_FRAMES) : int(start / STEP_S) + JOINT_FRAMES + 1] = True
-    return joints
-
-
-def _check_pace(reference: Track, recording: Track) -> None:
-    said, heard = (float((~track.silent).sum() * STEP_S) for track in (reference, recording))
+def _pace(reference: Bands, recording: Bands) -> float:
+    """How much faster the recording is, sound against sound; 1 when nearly as fast."""
+    quiet_db = silence_db(recording)
+    said, heard = (float((b.level_db() >= quiet_db).sum() * STEP_S) for b in (reference, recording))
     if said == 0 or heard == 0:
         what = "the recording is silent" if said else "the text makes no sound"
         raise InputError(f"{what}: there is nothing to align")
@@ -88,24 +76,49 @@ def _check_pace(reference: Track, recording: Track) -> None:
             f"the recording holds {heard:.1f} s of sound, the text takes about {said:.1f} s to say: it is not (only) "
             "this text; cut the recording or complete the text"
         )
+    pace = said / heard
+    return 1.0 if SAME_PACE[0] <= pace <= SAME_PACE[1] else pace
 
 
-def _pauses(
-    path: Path, silent: NDArray[np.bool_], starts: Times, ends: Times, frames: int
-) -> dict[int, tuple[float, float]]:
-    """Pauses of the recording (from, to, in seconds) by the word that follows; len(starts) follows the last one."""
+class _Clock:
+    """From seconds of the reference to seconds of the recording."""
+
+    def __init__(self, path: Path, step_s: float) -> None:
+        rows, first, counts = np.unique(path.reference, return_index=True, return_counts=True)
+        self._here_s = rows * step_s
+        self._there_s = np.add.reduceat(path.recording, first) / counts * STEP_S
+
+    def __call__(self, seconds: Times) -> Times:
+        out: Times = np.interp(seconds, self._here_s, self._there_s)
+        return out
+
+
+def _gaps(starts: Times, ends: Times, duration_s: float) -> Times:
+    """From where to where [words + 1, 2] nothing is said before each word and after the last, in seconds."""
+    return np.stack([np.append(0.0, ends), np.append(starts, duration_s)], axis=1)
+
+
+def _joints(gaps: Times, frames: int, step_s: float) -> NDArray[np.bool_]:
+    """bool [frames]: in a gap between words, or nearly so."""
+    joints = np.zeros(frames, bool)
+    for first, last in np.floor(gaps / step_s).astype(int):
+        joints[max(0, first - JOINT_FRAMES) : last + JOINT_FRAMES + 1] = True
+    return joints
+
+
+def _pauses(path: Path, silent: NDArray[np.bool_], gaps: Times, step_s: float) -> dict[int, tuple[float, float]]:
+    """Pauses of the recording (from, to, in seconds) by the number of the gap."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], silent, [False]]))).reshape(-1, 2)
-    left, right = np.concatenate([[0.0], ends]), np.concatenate([starts, [frames * STEP_S]])
     found: dict[int, tuple[float, float]] = {}
-    for begin, end in turns[turns[:, 1] - turns[:, 0] >= PAUSE_FRAMES] * STEP_S:
-        first, last = np.searchsorted(path.recording * STEP_S, [begin, end - STEP_S])
-        at = path.reference[(first + last) // 2] * STEP_S
-        away = np.maximum(np.maximum(left - at, at - right), 0)
-        word = int(away.argmin())
-        longest = word not in found or end - begin > found[word][1] - found[word][0]
-        # The first word starts after the last of several, the text ends before the first of several.
-        if away[word] <= PAUSE_REACH_S and (word == 0 or (longest and word < len(starts)) or word not in found):
-            found[word] = (float(begin), float(end))
+    for begin, end in turns[turns[:, 1] - turns[:, 0] >= PAUSE_FRAMES]:
+        first, last = np.searchsorted(path.recording, [begin, end - 1])
+        at = path.reference[(first + last) // 2] * step_s
+        away = np.maximum(np.maximum(gaps[:, 0] - at, at - gaps[:, 1]), 0)
+        gap = int(away.argmin())
+        longest = gap not in found or (end - begin) * STEP_S > found[gap][1] - found[gap][0]
+        # Of several silences the last one is before the first word, and the first one after the last word.
+        if away[gap] <= PAUSE_REACH_S and (gap == 0 or (longest and gap < len(gaps) - 1) or gap not in found):
+            found[gap] = (float(begin * STEP_S), float(end * STEP_S))
     return found
 
 
@@ -113,7 +126,7 @@ def _spans(
     starts: Times, ends: Times, at: _Clock, pauses: dict[int, tuple[float, float]], duration_s: float
 ) -> list[tuple[float, float]]:
     """(start_s, end_s) of every sounding word in the recording, in order and never overlapping."""
-    begin, end = at(starts), at(ends)
+    begin, end = at(starts) + EARLY_S, at(ends)
     for word, (quiet_s, loud_s) in pauses.items():
         if word > 0:
             end[word - 1] = quiet_s

@@ -6,6 +6,7 @@ A backend is one folder under `backends/` with a class that has these methods, a
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -130,6 +131,20 @@ class Backend(Protocol):
         ...
 
 
+def _untouched_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """Zeros that take memory page by page as they are written to: most rows of a cache never are.
+
+    NumPy's own large arrays ask for huge pages, and one row of keys then takes up to 2 MiB.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if size < mmap.PAGESIZE or not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return np.zeros(shape, dtype)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # private: a fork has its own
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # Linux
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype).reshape(shape)
+
+
 class ArrayStates:
     """States kept as NumPy arrays [n_rows, *shape]; what the numpy and native backends use."""
 
@@ -138,7 +153,7 @@ class ArrayStates:
             raise BackendError(f"n_rows must be 0 or more, got {n_rows}")
         self.n_rows = n_rows
         self.kinds = {s.name: s.kind for s in specs}
-        self.arrays = {s.name: np.zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32)
+        self.arrays = {s.name: _untouched_zeros((n_rows, *s.shape), np.int32 if s.dtype == "i32" else np.float32)
                        for s in specs}
 
     def reset(self, row: int) -> None:

@@ -9,10 +9,12 @@ import click
 
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.reading import check_writable, given_text
-from sonant.errors import UnknownName
+from sonant.errors import InputError, UnknownName
 
 FORMATS = {".json": "json", ".srt": "srt", ".vtt": "vtt", ".lrc": "lrc", ".textgrid": "textgrid"}
 STDOUT = "-"
+DOUBTFUL_MATCH = 0.2
+"""No other text was seen to reach it."""
 
 
 @click.command()
@@ -41,11 +43,16 @@ def align(audio: Path, text: str | None, file: Path | None, output: str, format:
     recording = read_audio(audio)
     reading = {name: given.pop(name) for name in ("language", "voice", "markup", "text_format", "lexicon")}
     speech = load_model(**given).align(recording.samples, recording.sample_rate, said, **reading)
+    if speech.word_match is not None and speech.word_match < DOUBTFUL_MATCH:
+        click.echo(f"sonant: is this what is said? The match is {speech.word_match:.2f}, see docs/align.md", err=True)
     content = speech.to_json() if kind == "json" else getattr(speech, f"to_{kind}")()
     if output == STDOUT:
         click.echo(content, nl=not content.endswith("\n"))
-    else:
+        return
+    try:
         Path(output).write_text(content, encoding="utf-8", newline="\n")
+    except OSError as e:
+        raise InputError(f"cannot write {output}: {e.strerror or e}") from e
 
 
 def _format(output: str, format: str | None) -> str:

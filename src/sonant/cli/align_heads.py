@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,20 +22,20 @@ SHOWN = 10
 @click.argument("model")
 @click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint file or folder.")
 @click.option("--voice", help="By default the model's own.")
-@click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--texts", type=click.Path(path_type=Path), help="A text a line, UTF-8; by default a few of our own.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File to write, instead of beside the checkpoint."
 )
+@click.option("--aligner", is_flag=True, help="Measure the lead on every word, against Kokoro's; it must be here.")
 @click.option("--threads", type=int, help="Threads that compute; one per core by default.")
 @click.option("--dry-run", is_flag=True, help="Measure and print only.")
 def align_heads(
     model: str,
     weights: Path | None,
     voice: str | None,
-    seed: int,
     texts: Path | None,
     output: Path | None,
+    aligner: bool,
     threads: int | None,
     dry_run: bool,
 ) -> None:
@@ -56,22 +56,16 @@ def align_heads(
         raise InputError(f"no texts of our own in {place.language!r}: give --texts FILE, a text a line")
     if output is not None:
         check_writable(output)
-    synth = load_model(
-        model=model,
-        weights=weights,
-        voices_dir=None,
-        device="cpu",
-        threads=threads,
-        precision="f32",
-        isa=None,
-    )
+    options: dict[str, Any] = {"voices_dir": None, "device": "cpu", "threads": threads, "precision": "f32", "isa": None}
+    synth = load_model(model=model, weights=weights, **options)
+    reference = engine.aligner(load_model(model=engine.ALIGNER, weights=None, **options)) if aligner else None
     progress = Progress()
-    records = engine.record(synth, lines, voice=voice, seed=seed, done=progress.show)
+    records = engine.record(synth, lines, voice=voice, done=progress.show)
     progress.clear()
-    found = engine.find_heads(engine.recorder_of(synth), records)
+    found = engine.find_heads(engine.recorder_of(synth), records, reference=reference)
     click.echo(_table(found))
     if not dry_run:
-        click.echo(engine.keep(found, output or place.folder, model=model, voice=voice, seed=seed, texts=lines))
+        click.echo(engine.keep(found, output or place.folder, model=model, voice=voice, texts=lines))
 
 
 def _table(found: Found) -> str:

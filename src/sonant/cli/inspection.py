@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sonant.errors import InputError, UnknownName
-from sonant.hub.catalog import CATALOG, find
+from sonant.hub.catalog import CATALOG, CatalogEntry, find
 from sonant.program.program import Program
 
-TYPICAL_SIZES = {"P": 102, "T": 240}
-"""A piece of 100 phonemes, 6 s."""
+TYPICAL_SIZES = {"P": 102, "T": 240, "B": 1, "F": 8, "N": 50}
+"""Kokoro: a piece of 100 phonemes, 6 s. Phonon and Pocket TTS: one stream, a voice and a text of 240 positions, 50 of
+them of the text, 8 frames at once."""
 
 
 def describe_file(path: Path) -> str:
@@ -41,7 +42,6 @@ def _tensors(path: Path) -> Iterable[tuple[str, str, tuple[int, ...]]]:
 
 def describe_model(name: str, program: str | None, *, fused: bool) -> str:
     """A line per Program of the model, or the text form of one of them."""
-    from sonant.families.kokoro.programs import official_programs
     from sonant.program.passes import fuse
     from sonant.program.serialize import to_text
 
@@ -51,7 +51,7 @@ def describe_model(name: str, program: str | None, *, fused: bool) -> str:
             f"{', '.join(CATALOG)}"
         )
     entry = find(name)
-    programs = {p.name.split(".")[-1]: p for p in official_programs()}
+    programs = {p.name.split(".")[-1]: p for p in _programs(entry)}
     if program is not None:
         if program not in programs:
             raise UnknownName("program", program, programs)
@@ -62,6 +62,23 @@ def describe_model(name: str, program: str | None, *, fused: bool) -> str:
         f"workspace at {sizes}:",
     ]
     return "\n".join([*lines, *(_program_line(p, fuse(p)) for p in programs.values())])
+
+
+def _programs(entry: CatalogEntry) -> list[Program]:
+    """Raises InputError for a model whose sizes only its own configuration says."""
+    if entry.family == "kokoro":
+        from sonant.families.kokoro.programs import official_programs
+
+        return official_programs()
+    if entry.family == "pocket" and entry.recipe is not None:
+        from sonant.families.pocket.programs import official_programs as of_pocket
+
+        return of_pocket(entry.recipe)
+    if entry.name == "phonon-31m-en":
+        from sonant.families.phonon.programs import official_programs as of_phonon
+
+        return of_phonon()
+    raise InputError(f"the sizes of {entry.name} are in its own config.json, which is not part of sonant")
 
 
 def _program_line(plain: Program, fused: Program) -> str:

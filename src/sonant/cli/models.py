@@ -130,8 +130,8 @@ def _list(as_json: bool) -> None:
         return
     for state in states:
         click.echo(
-            f"{state['name']:<32}{state['parameters'] / 1e6:>4.0f} M  {','.join(state['languages']):<16}"
-            f"{state['licence']:<14}{_in_words(state)}"
+            f"{state['name']:<32}{state['parameters'] / 1e6:>4.0f} M  {','.join(state['languages']):<14}  "
+            f"{state['licence']:<12}  {_in_words(state)}"
         )
 
 

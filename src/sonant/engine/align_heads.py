@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.engine import calibrate
+from sonant.engine.alignment import align_recording
 from sonant.engine.head_lead import Followed, Reference, heard, measure_lead
 from sonant.engine.load import find_weights
 from sonant.engine.synthesizer import Synthesizer
@@ -24,6 +24,7 @@ from sonant.families.latent.heads import AlignmentHeads, Head, HeadQuality, writ
 from sonant.families.latent.recording import AttentionRecord, AttentionRecorder
 from sonant.hub.catalog import find
 from sonant.options import SpeakOptions
+from sonant.types import WordTiming
 
 MAX_HEADS = 4
 CANDIDATES = 24
@@ -34,11 +35,12 @@ LEAST_TOKENS = 4
 """In fewer, any head goes on by chance."""
 LEAST_SCORE = 0.1
 """The best of 48 heads that attend to anything scores 0.03; one that spreads half of its weight anywhere, 0.2."""
+ALIGNER = "kokoro-82m"
+"""The model that speaks for the aligner."""
 FAMILIES = ("phonon", "pocket")
 """Those whose drivers are AttentionRecorders."""
 # Many pauses, for the lead; words of one and of many tokens.
 TEXTS = {
-    **calibrate.TEXTS,
     "en": (
         "When the kettle whistled, she poured the tea, opened the letter, and began to read.",
         "No, I have never been there, but my sister, who travels a lot, told me about it.",
@@ -46,8 +48,42 @@ TEXTS = {
         "Understanding photography takes patience, good light, and, above all, extraordinary curiosity.",
         "It was late, the streets were empty, and a light rain fell on the roofs of the old town.",
         "If you are ready, raise your hand; if you are not, wait until the others have finished.",
-        "Bread, butter, honey, a few apples, and a bottle of water were all that we carried.",
-        "Slowly, almost carefully, the enormous machine began to move, and everyone stepped back.",
+    ),
+    "fr": (
+        "Non, je n'y suis jamais allé, mais ma sœur, qui voyage beaucoup, m'en a parlé.",
+        "Quand la pluie a cessé, les enfants sont sortis, ont traversé le pré, et ont construit un barrage.",
+        "La photographie demande de la patience, une bonne lumière, et, surtout, une curiosité extraordinaire.",
+        "Il était tard, les rues étaient vides, et une pluie fine tombait sur les toits.",
+    ),
+    "de": (
+        "Nein, ich war noch nie dort, aber meine Schwester, die viel reist, hat mir davon erzählt.",
+        "Als der Regen aufhörte, liefen die Kinder hinaus, über die Wiese, und bauten einen kleinen Damm.",
+        "Wer fotografiert, braucht Geduld, gutes Licht, und, vor allem, außergewöhnliche Neugier.",
+        "Es war spät, die Straßen waren leer, und ein feiner Regen fiel auf die Dächer.",
+    ),
+    "es": (
+        "No, nunca he estado allí, pero mi hermana, que viaja mucho, me lo ha contado.",
+        "Cuando dejó de llover, los niños salieron, cruzaron el prado, y construyeron una presa.",
+        "La fotografía exige paciencia, buena luz, y, sobre todo, una curiosidad extraordinaria.",
+        "Era tarde, las calles estaban vacías, y una lluvia fina caía sobre los tejados.",
+    ),
+    "it": (
+        "No, non ci sono mai stato, ma mia sorella, che viaggia molto, me ne ha parlato.",
+        "Quando smise di piovere, i bambini uscirono, attraversarono il prato, e costruirono una diga.",
+        "La fotografia richiede pazienza, buona luce, e, soprattutto, una curiosità straordinaria.",
+        "Era tardi, le strade erano vuote, e una pioggia sottile cadeva sui tetti.",
+    ),
+    "pt": (
+        "Não, nunca estive lá, mas a minha irmã, que viaja muito, contou-me tudo.",
+        "Quando a chuva parou, as crianças saíram, atravessaram o prado, e construíram uma barragem.",
+        "A fotografia exige paciência, boa luz, e, acima de tudo, uma curiosidade extraordinária.",
+        "Era tarde, as ruas estavam vazias, e uma chuva fina caía sobre os telhados.",
+    ),
+    "nl": (
+        "Nee, ik ben er nooit geweest, maar mijn zus, die veel reist, heeft erover verteld.",
+        "Toen de regen ophield, liepen de kinderen naar buiten, over het gras, en bouwden een kleine dam.",
+        "Fotograferen vraagt geduld, goed licht, en, vooral, buitengewone nieuwsgierigheid.",
+        "Het was laat, de straten waren leeg, en een fijne regen viel op de daken.",
     ),
 }
 
@@ -102,7 +138,6 @@ def record(
     texts: Sequence[str],
     *,
     voice: str | None = None,
-    seed: int = 0,
     done: Callable[[float, float], None] = lambda fraction, audio_s: None,
 ) -> list[AttentionRecord]:
     """Speak the texts with the attention of all heads. done: called after every text with the share of all that is
@@ -110,7 +145,7 @@ def record(
     recorder = recorder_of(synth)
     records: list[AttentionRecord] = []
     for n, text in enumerate(texts, 1):
-        records += recorder.record_attention(text, SpeakOptions(voice=voice, seed=seed), CancelFlag())
+        records += recorder.record_attention(text, SpeakOptions(voice=voice), CancelFlag())
         done(n / len(texts), sum(len(r.samples) for r in records) / recorder.sample_rate)
     return records
 
@@ -118,6 +153,15 @@ def record(
 def recorder_of(synth: Synthesizer) -> AttentionRecorder:
     """The driver of a model of FAMILIES."""
     return cast(AttentionRecorder, synth._driver)
+
+
+def aligner(speaker: Synthesizer) -> Reference:
+    """Word times by laying what `speaker`, whose word times are its own, says over the recording."""
+
+    def words(samples: np.ndarray, sample_rate: int, text: str) -> Sequence[WordTiming]:
+        return align_recording(samples, sample_rate, speaker.speak(text, markup="off")).words
+
+    return words
 
 
 def find_heads(
@@ -154,9 +198,9 @@ def find_heads(
     return Found(AlignmentHeads(heads, lead.frames, lead.source, quality), scores, lead.n_words)
 
 
-def keep(found: Found, where: Path, *, model: str, voice: str | None, seed: int, texts: Sequence[str]) -> Path:
+def keep(found: Found, where: Path, *, model: str, voice: str | None, texts: Sequence[str]) -> Path:
     """Write the heads into a file, or beside the checkpoint where `where` is its folder. Returns the file."""
-    about = {"model": model, "voice": voice, "seed": seed, "texts": list(texts), "n_lead_words": found.n_lead_words}
+    about = {"model": model, "voice": voice, "texts": list(texts), "n_lead_words": found.n_lead_words}
     return write_heads(where, found.heads, about)
 
 

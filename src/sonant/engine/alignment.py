@@ -22,8 +22,8 @@ from sonant.types import Speech, VoiceInfo, WordTiming
 if TYPE_CHECKING:
     from sonant.engine.synthesizer import Synthesizer
 
-LEAST_MATCH = 0.08
-"""Below, a recording does not hold its text (docs/align.md)."""
+LEAST_MATCH = 0.1
+"""Below, a recording does not hold its text, as measured (docs/align.md)."""
 _LOG = logging.getLogger("sonant.align")
 
 
@@ -40,7 +40,7 @@ def align_recording(samples: np.ndarray, sample_rate: int, spoken: Speech) -> Sp
             f"the text does not fit the recording (match {placed.match:.2f}, wanted {LEAST_MATCH} and more): check "
             "that it is what is said there, all of it and nothing else"
         )
-    return Speech(samples, sample_rate, placed.words, ALIGNED, spoken.text)
+    return Speech(samples, sample_rate, placed.words, ALIGNED, spoken.text, placed.match)
 
 
 class AlignedDriver:

@@ -129,14 +129,18 @@ def _files_of(source: Path | Sequence[Path]) -> list[Path]:
     return weights + ([config] if config.is_file() and source.suffix != ".onnx" else [])
 
 
-def current_files(entry: CatalogEntry) -> Current | None:
-    """What of a model's converted files this sonant would open: for `sonant models gc`. None: it cannot be told."""
-    if entry.family != "kokoro":
-        return None
+def current_files(entry: CatalogEntry) -> Current:
+    """What of a model's converted files this sonant would open: for `sonant models gc`."""
     from sonant.families.kokoro.weights import FORMAT
+    from sonant.families.phonon.weights import LAYOUT as PHONON
+    from sonant.families.pocket.weights import LAYOUT as POCKET
     from sonant.hub.gc import Current
 
-    return Current("model.safetensors", FORMAT, _kokoro_packs)
+    def unknown(converted: Path) -> None:
+        """Which attention heads a pack is for depends on what lies beside the source."""
+
+    packs = {"kokoro": (FORMAT, _kokoro_packs), "phonon": (PHONON.format, unknown), "pocket": (POCKET.format, unknown)}
+    return Current("model.safetensors", *packs[entry.family])
 
 
 def _kokoro_packs(converted: Path) -> frozenset[str] | None:

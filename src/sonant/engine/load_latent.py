@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from sonant.backends.backend import Backend
+from sonant.checkpoint.cache import quick_key
+from sonant.checkpoint.quantize import StoredWeights
 from sonant.checkpoint.safetensors import open_safetensors
 from sonant.engine.scheduler import FrameScheduler
-from sonant.errors import CheckpointError
+from sonant.errors import CheckpointError, InputError
 from sonant.families.family import Driver
 from sonant.families.frames import FrameModel, Scheduler
 from sonant.families.latent.driver import Schedule, Setup
 from sonant.families.latent.frames import LatentStream
 from sonant.families.latent.heads import AlignmentHeads, find_heads
-from sonant.families.latent.source import WEIGHTS, folder_of, weight_files
+from sonant.families.latent.source import WEIGHTS, folder_of, is_converted, weight_files
 from sonant.families.latent.stated import Stated
 from sonant.families.latent.tokenizer import Tokenizer
 from sonant.families.latent.voices import VoiceCatalog
@@ -27,22 +31,43 @@ OWN_VOICES = ("voices", "embeddings")
 DEFAULT_VOICE = "default-voice.safetensors"
 
 
+@dataclass(frozen=True)
+class Files:
+    """weights: the file that was found, beside which heads, speeds and voices are looked for. converted: sonant's own.
+    cache: where the backend keeps what it derives."""
+
+    weights: Path
+    converted: Path
+    tokenizer: Tokenizer
+    cache: Path
+
+
 def load_phonon(entry: CatalogEntry, backend: Backend, options: LoadOptions, found: Path, voices: list[Path],
                 cache: Path) -> Driver:
-    """found: a folder with config.json, model.safetensors and tokenizer.json, or the .safetensors file in it."""
+    """found: a folder with config.json, model.safetensors (or model.q8.gguf) and tokenizer.json, or the file of the
+    weights in it; that may be one in q8."""
     from sonant.families.phonon.driver import PhononDriver
     from sonant.families.phonon.heads import PUBLISHED
     from sonant.families.phonon.speed import read_map
     from sonant.families.phonon.weights import LAYOUT
 
+    files = phonon_files(entry, found, cache)
+    config, tensors = LAYOUT.open(files.converted)
+    folder = files.weights.parent
+    catalog = VoiceCatalog([*voices, *_own(folder)], entry.languages[0], [folder / DEFAULT_VOICE])
+    setup = _setup(entry, options, files, tensors, catalog, PUBLISHED.get(entry.name))
+    return PhononDriver(config, tensors, backend, setup, read_map(folder))
+
+
+def phonon_files(entry: CatalogEntry, found: Path, cache: Path) -> Files:
+    from sonant.families.phonon.weights import LAYOUT
+
+    if is_converted(found):
+        return given(entry, found, _tokenizer(found.parent), cache)
     weights, stated = folder_of(found)
     path = LAYOUT.convert(entry.name, weights, stated, cache)
     remember_sources(path, weight_files(weights, stated), cache)
-    config, tensors = LAYOUT.open(path)
-    folder = weights.parent
-    catalog = VoiceCatalog([*voices, *_own(folder)], entry.languages[0], [folder / DEFAULT_VOICE])
-    setup = _setup(entry, options, weights, catalog, PUBLISHED.get(entry.name), path.parent, _tokenizer(folder))
-    return PhononDriver(config, tensors, backend, setup, read_map(folder))
+    return Files(weights, path, _tokenizer(weights.parent), path.parent)
 
 
 def load_pocket(entry: CatalogEntry, backend: Backend, options: LoadOptions, found: Path, voices: list[Path],
@@ -53,15 +78,31 @@ def load_pocket(entry: CatalogEntry, backend: Backend, options: LoadOptions, fou
     from sonant.families.pocket.heads import PUBLISHED
     from sonant.families.pocket.weights import LAYOUT
 
+    files = pocket_files(entry, found, cache)
+    config, tensors = LAYOUT.open(files.converted)
+    catalog = VoiceCatalog([*voices, *_own(files.weights.parent)], entry.languages[0])
+    setup = _setup(entry, options, files, tensors, catalog, PUBLISHED.get(entry.recipe or ""))
+    return PocketDriver(config, tensors, backend, setup)
+
+
+def pocket_files(entry: CatalogEntry, found: Path, cache: Path) -> Files:
+    from sonant.families.pocket.weights import LAYOUT
+
+    if is_converted(found):
+        return given(entry, found, _tokenizer(found.parent), cache)
     weights, tokenizer = _pocket_files(entry, found)
     stated = _pocket_configuration(entry, weights)
     path = LAYOUT.convert(entry.name, weights, stated, cache)
     remember_sources(path, weight_files(weights, stated), cache)
-    config, tensors = LAYOUT.open(path)
-    catalog = VoiceCatalog([*voices, *_own(weights.parent)], entry.languages[0])
-    known = PUBLISHED.get(entry.recipe or "")
-    setup = _setup(entry, options, weights, catalog, known, path.parent, tokenizer)
-    return PocketDriver(config, tensors, backend, setup)
+    return Files(weights, path, tokenizer, path.parent)
+
+
+def given(entry: CatalogEntry, file: Path, tokenizer: Tokenizer, cache: Path) -> Files:
+    """A converted file of the user's own. What the backend packs of it is kept in the cache: it would be wrong as soon
+    as the file is another."""
+    packed = cache / f"{entry.name}-{quick_key([file])[:16]}"
+    remember_sources(packed / WEIGHTS, [file], cache)
+    return Files(file, file, tokenizer, packed)
 
 
 def voice_folders(entry: CatalogEntry, weights: Path | None, voices: Path | None, cache: Path) -> list[Path]:
@@ -106,12 +147,20 @@ def _pocket_configuration(entry: CatalogEntry, weights: Path) -> Stated:
     return released(entry.recipe or entry.name)
 
 
-def _setup(entry: CatalogEntry, options: LoadOptions, weights: Path, voices: VoiceCatalog,
-           known: AlignmentHeads | None, cache: Path, tokenizer: Tokenizer) -> Setup:
-    metadata = open_safetensors(weights).metadata
-    return Setup(tokenizer=tokenizer, languages=entry.languages, licence=entry.licence, voices=voices,
-                 heads=find_heads(weights.parent, metadata, known), schedule=_schedule(options),
-                 precision=options.precision, cache=cache)
+def _setup(entry: CatalogEntry, options: LoadOptions, files: Files, tensors: StoredWeights, voices: VoiceCatalog,
+           known: AlignmentHeads | None) -> Setup:
+    """A file in q8 is multiplied in q8; InputError where a float precision other than the default is asked of it."""
+    precision = tensors.precision or options.precision
+    if options.precision not in ("f32", precision):
+        raise InputError(f"{files.weights} is in {precision}; it cannot be loaded in {options.precision}")
+    return Setup(tokenizer=files.tokenizer, languages=entry.languages, licence=entry.licence, voices=voices,
+                 heads=find_heads(files.weights.parent, _metadata(files), known), schedule=_schedule(options),
+                 may_clone=entry.sources[0].gated, precision=precision, cache=files.cache)
+
+
+def _metadata(files: Files) -> Mapping[str, str]:
+    """Of the file as it was published; a GGUF has none that sonant knows."""
+    return {} if files.weights.suffix == ".gguf" else open_safetensors(files.weights).metadata
 
 
 def _schedule(options: LoadOptions) -> Schedule:

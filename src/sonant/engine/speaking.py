@@ -29,7 +29,8 @@ _SIGNAL_S = 0.1 if os.name == "nt" else None
 
 
 class Speaking:
-    """Safe to use from every thread and task. The thread begins with the first text and ends with the session."""
+    """Safe to use from every thread and task. The thread begins when there is text, or somebody waits for chunks, and
+    ends with the session."""
 
     def __init__(self, driver: Driver, speak: SpeakOptions, session: SessionOptions) -> None:
         self._driver, self._speak, self._session = driver, speak, session
@@ -70,6 +71,8 @@ class Speaking:
     def take(self) -> AudioChunk | None:
         """The next chunk, once it is there; None at the end. Raises what the session failed with."""
         with self._changed:
+            # A signal handler that cancels just before the wait wakes nobody here; the thread, as it ends, does.
+            self._start()
             while not self._has_news():
                 self._changed.wait(_SIGNAL_S)
             return self._pop()
@@ -106,7 +109,8 @@ class Speaking:
             self._cancel.set()
             if self._chunks or not self._is_over:
                 self._chunks.clear()
-                self._finish(self._error or Cancelled("the session was cancelled"))
+                self._is_over, self._error = True, self._error or Cancelled("the session was cancelled")
+                self._wake()
 
     def join(self) -> None:
         """Wait until the thread has ended."""
@@ -117,31 +121,33 @@ class Speaking:
         return bool(self._chunks) or self._is_over
 
     def _pop(self) -> AudioChunk | None:
-        if self._chunks:
-            self._wake()
+        self._wake()
+        try:
             return self._chunks.popleft()
+        except IndexError:
+            pass  # at the end, or cancelled by a signal handler at this very moment
         if self._error is not None:
             raise self._error
         return None
 
     def _go_on(self) -> None:
         self._text_came_s = time.monotonic()
-        if self._thread is None and not self._is_over:
-            self._thread = threading.Thread(target=self._run, name="sonant-session", daemon=True)
-            self._thread.start()
+        self._start()
         self._wake()
 
-    def _finish(self, error: BaseException | None) -> None:
-        self._is_over, self._error = True, error
-        self._wake()
+    def _start(self) -> None:
+        if self._thread is None and not self._is_over:
+            thread = threading.Thread(target=self._run, name="sonant-session", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _wake(self) -> None:
         self._changed.notify_all()
-        for news in self._waiting:
+        waiting, self._waiting = self._waiting, set()
+        for news in waiting:
             loop = news.get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_resolve, news)
-        self._waiting.clear()
 
     def _run(self) -> None:
         error: BaseException | None = None
@@ -151,7 +157,8 @@ class Speaking:
             error = e
         with self._changed:
             if not self._is_over:
-                self._finish(error)
+                self._is_over, self._error = True, error
+            self._wake()
 
     def _speak_all(self) -> None:
         delivery, seams = Delivery(self._driver, self._speak, self._cancel), Seams(self._speak)

@@ -68,6 +68,8 @@ def pull(
         files += [(r, file) for r in reversed(repositories) if weights for file in r.weight_files()]
         for repository, file in files:
             repository.check(file)
+        for repository in dict.fromkeys(r for r, file in files if r.source.gated and not r.has(file)):
+            repository.knock()
         for repository, file in files:
             repository.bring(file)
         fetched = tuple(file for r in repositories for file in r.fetched)
@@ -136,11 +138,20 @@ class _Repository:
         """Whether the listing announces the file that is wanted, if it is known which."""
         self.digests.check_listed(self.source.local(file.path), file, self.source.repository)
 
+    def knock(self) -> None:
+        """Ask whether a gated repository gives out its files, before others are fetched for nothing."""
+        with _explained(self, "its files"):
+            _hub().HfApi(endpoint=self.endpoint, library_name="sonant").auth_check(self.source.repository)
+
+    def has(self, file: RepositoryFile) -> bool:
+        target = self.home / self.source.local(file.path)
+        return target.is_file() and file.size_bytes in (None, target.stat().st_size)
+
     def bring(self, file: RepositoryFile) -> Path:
         """The file at its place: as it lies there, or fetched and verified."""
         place = self.source.local(file.path)
         part, target = self.home / PARTIAL / place, self.home / place
-        if target.is_file() and file.size_bytes in (None, target.stat().st_size):
+        if self.has(file):
             return target
         with _explained(self, file.path):
             part.parent.mkdir(parents=True, exist_ok=True)

@@ -57,11 +57,9 @@ class Garbage:
     size_bytes: int
 
 
-def find_garbage(entry: CatalogEntry, root: Path, current: Current | None) -> list[Garbage]:
-    """Of one model; looks only. current: None where it cannot be told; then no converted file is judged."""
+def find_garbage(entry: CatalogEntry, root: Path, current: Current) -> list[Garbage]:
+    """Of one model; looks only."""
     found = [*_pulled(entry, root)]
-    if current is None:
-        return found
     for folder in converted_folders(entry, root):
         reason = _why_converted(folder, current)
         found += [_garbage(folder, reason)] if reason else [*_inside(folder, current)]
@@ -75,7 +73,7 @@ def find_leftovers(root: Path) -> list[Garbage]:
     return found + [_garbage(p, "abandoned") for place in places for p in _abandoned(place)]
 
 
-def collect(entry: CatalogEntry, root: Path, current: Current | None) -> tuple[list[Garbage], bool]:
+def collect(entry: CatalogEntry, root: Path, current: Current) -> tuple[list[Garbage], bool]:
     """Remove the garbage of one model: (what went, False if a pull is under way and nothing was touched)."""
     if not removable(entry, root):
         return [], True
@@ -109,7 +107,10 @@ def _pulled(entry: CatalogEntry, root: Path) -> Iterator[Garbage]:
 def _why_converted(folder: Path, current: Current) -> str | None:
     """Why a converted folder is garbage, None if it is not."""
     file = folder / current.filename
+    notes = sorted(folder.glob("source-*.json"))
     if not file.is_file():
+        if notes:  # what was packed of a file that the user converted
+            return None if any(_is_alive(note, None) for note in notes) else "its source is gone"
         return "an abandoned conversion" if _is_old(folder) else None
     try:
         metadata = open_safetensors(file).metadata
@@ -117,16 +118,17 @@ def _why_converted(folder: Path, current: Current) -> str | None:
         return "damaged"
     if metadata.get("sonant_format") != current.format:
         return f"of format {metadata.get('sonant_format')}, not {current.format}"
-    notes = sorted(folder.glob("source-*.json"))
     alive = not notes or any(_is_alive(note, metadata.get("source_sha256")) for note in notes)
     return None if alive else "its source is gone"
 
 
 def _is_alive(note: Path, sha256: str | None) -> bool:
-    """Whether the sources in a note are there with the same content: by stat, else by reading them."""
+    """Whether the sources in a note are there with the same content: by stat, else by reading them if it is known."""
     try:
         sources = [Path(path) for path in json.loads(note.read_bytes())]
-        return note.stem == f"source-{quick_key(sources)}" or content_sha256(sources) == sha256
+        if note.stem == f"source-{quick_key(sources)}":
+            return True
+        return sha256 is not None and content_sha256(sources) == sha256
     except (OSError, ValueError, TypeError, CheckpointError):
         return False
 

@@ -5,6 +5,7 @@
                    .digests.json   what arrived of files that nothing is pinned of
 <root>/<model>-<16 digits>/        a converted checkpoint (checkpoint/cache.py) with the backend's packed weights,
                    source-*.json   and the files it was converted from: gc looks whether they are still there
+                   or, of a converted file that the user gave, the packed weights and such a note alone
 <root>/by-stat/                    which source became which converted checkpoint
 """
 

@@ -17,7 +17,7 @@ from sonant.errors import TextError
 from sonant.text.markdown import read_markdown
 from sonant.text.markup import read_markup
 from sonant.text.normalize.tables_en import NOT_SENTENCE_END
-from sonant.text.open_ends import blank_line, inside_block, open_block, settled_markdown, settled_marks
+from sonant.text.open_ends import Blocks, open_block, settled_markdown, settled_marks
 from sonant.text.quotes import quotations
 from sonant.text.script import Script
 from sonant.text.segment import end_is_decided, ends_sentence, is_wrapped
@@ -26,8 +26,8 @@ from sonant.text.spans import SourceWord
 LONG_CHARS = 200
 """A sentence that goes on for longer is cut behind a clause, when clauses are asked for."""
 _ENDLESS_CHARS, _ENDLESS_WORDS = 2 * LONG_CHARS, 400
-_LEAST_CLAUSE_CHARS = 40
-"""A shorter clause sounds lost when it is spoken by itself."""
+_LEAST_CLAUSE_CHARS, _LEAST_IDLE_CLAUSE_CHARS = 40, 15
+"""A shorter clause sounds lost when it is spoken by itself; when nothing else comes, a shorter one will do."""
 _WINDOW_CHARS = 2_000
 """So much of a long text is looked at first."""
 
@@ -95,14 +95,17 @@ class _Scan:
 
     def __init__(self, text: str, start: int, end: int, rules: CutRules, *, complete: bool) -> None:
         self.original, self.rules, self.complete = text[start:end], rules, complete
-        self.is_first = start == 0
+        if rules.is_markdown and not complete:  # what is open is not looked at: it may be long
+            self.original = self.original[: open_block(self.original, is_first=start == 0)]
         self.script = rules.read(self.original)
         self.visible = self.script.visible
         self.units = list(_units(self.visible))
         line = text.rfind("\n", 0, start) + 1
         self.line_start = line - start
         self.line_first = self.units[0] if self.units else None
+        self.size = end - start
         self.clause: int | None = None
+        self.idle_clause: int | None = None
         self.in_quotation: int | None = None
         """A sentence end inside of a quotation that may still be closed."""
 
@@ -117,33 +120,36 @@ class _Scan:
             ended = self._ends(before, unit, following, is_whole)
             if ended is None:
                 return None
-            at = self._between(before, unit)
-            if at is not None and (ended or i >= _ENDLESS_WORDS):
+            if (ended or i >= _ENDLESS_WORDS) and (at := self._between(before, unit)) is not None:
                 return at
-            if at is not None and (clause := self._clause_before(before, unit, at)) is not None:
+            if (clause := self._clause_before(before, unit)) is not None:
                 return clause
         return self._line_end(self.units[-1]) if self.units else None
 
     def cut_when_idle(self) -> int | None:
         """The cut that is likely, when no more text has come for a while."""
-        if self.units and self._settled == len(self.original):
+        if self.units and self._settled == len(self.original) == self.size:
             last = self.units[-1]
             tail = self.original[self._end(last) :]
             if "\n" in tail or self._seems_to_end(last, spaced=tail[-1:].isspace()):
                 return len(self.original)
-        return self.clause if self.in_quotation is None else self.in_quotation
+        return self.idle_clause if self.in_quotation is None else self.in_quotation
 
     @cached_property
     def _settled(self) -> int:
         if self.complete:
             return len(self.original)
         if self.rules.is_markdown:
-            return settled_markdown(self.original, is_first=self.is_first)
+            return settled_markdown(self.original)
         return len(self.original) if self.rules.markup == "off" else settled_marks(self.original)
 
     @cached_property
     def _quotations(self) -> list[tuple[int, int | None]]:
         return quotations(self.original)
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        return Blocks(self.original)
 
     def _settled_part(self, word: SourceWord) -> str:
         """What of the word stays as it is read now."""
@@ -188,7 +194,7 @@ class _Scan:
     def _between(self, before: _Unit, unit: _Unit) -> int | None:
         """The cut between two words: at the line end, else behind what is written together with the first of them."""
         end, start = self._end(before), self.script.span(unit.word.start, unit.end)[0]
-        if self.rules.is_markdown and inside_block(self.original, end, start):
+        if self.rules.is_markdown and self._blocks.inside(end, start):
             return None
         between = self.original[end:start]
         if "\n" in between:
@@ -198,24 +204,26 @@ class _Scan:
 
     def _between_blocks(self, end: int, start: int) -> int:
         """At the first blank line, else before the line that begins the next block: fences and rules stay behind."""
-        blank = blank_line(self.original, end, start)
+        blank = self._blocks.blank_line(end, start)
         return self.original.rindex("\n", end, start) if blank is None else blank
 
-    def _clause_before(self, before: _Unit, unit: _Unit, at: int) -> int | None:
+    def _clause_before(self, before: _Unit, unit: _Unit) -> int | None:
         """Remember the cut when a clause ends there; the one to take, when the sentence has become too long."""
         first = self.units[0].word.start
-        is_clause = before.word.text.rstrip(_CLOSERS)[-1:] in _CLAUSES
-        if is_clause and before.end - first >= _LEAST_CLAUSE_CHARS:
-            self.clause = at
+        if before.word.text.rstrip(_CLOSERS)[-1:] in _CLAUSES and (at := self._between(before, unit)) is not None:
+            if before.end - first >= _LEAST_IDLE_CLAUSE_CHARS:
+                self.idle_clause = at
+            if before.end - first >= _LEAST_CLAUSE_CHARS:
+                self.clause = at
         size = unit.word.start - first
         if not self.rules.clauses or size <= LONG_CHARS:
             return None
-        return at if self.clause is None and size > _ENDLESS_CHARS else self.clause
+        return self._between(before, unit) if self.clause is None and size > _ENDLESS_CHARS else self.clause
 
     def _line_end(self, last: _Unit) -> int | None:
         """The end of the line of `last`, when it is certain that a paragraph ends with it, whatever follows."""
         if self.rules.is_markdown:
-            return blank_line(self.original, self._end(last), open_block(self.original, is_first=self.is_first))
+            return self._blocks.blank_line(self._end(last), len(self.original))
         at = self.original.find("\n", self._end(last), self._settled)
         return at if at >= 0 and not self._may_be_wrapped(last) else None
 

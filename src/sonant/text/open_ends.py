@@ -35,14 +35,16 @@ def settled_marks(text: str) -> int:
     return _open_from(_OPEN_MARK, text)
 
 
-def settled_markdown(text: str, *, is_first: bool) -> int:
-    """The same for Markdown; `is_first`: the text begins here, so it may begin with front matter."""
-    opened = [_open_from(pattern, text) for pattern in (_OPEN_LINK, _OPEN_LINE)]
-    return min(*opened, _open_span(text), open_block(text, is_first=is_first))
+def settled_markdown(text: str) -> int:
+    """The same for Markdown up to its `open_block`."""
+    return min(_open_from(_OPEN_LINK, text), _open_from(_OPEN_LINE, text), _open_span(text))
 
 
 def open_block(text: str, *, is_first: bool) -> int:
-    """Where a block of Markdown begins that goes on at the end of the text: front matter, code, a comment, a table."""
+    """Where a block of Markdown begins that goes on at the end of the text: front matter, code, a comment, a table.
+
+    is_first: the text begins here, so it may begin with front matter.
+    """
     if is_first and _in_front_matter(text):
         return 0
     comment = text.rfind("<!--")
@@ -51,28 +53,34 @@ def open_block(text: str, *, is_first: bool) -> int:
     return min(found)
 
 
-def inside_block(text: str, end: int, start: int) -> bool:
-    """Is what lies between `end` of one word and `start` of the next inside of a heading, a table, or code?
+class Blocks:
+    """The blocks of a Markdown text in which it is not to be cut."""
 
-    The rows of a table are lines that begin with a bar.
-    """
-    first = text.rfind("\n", 0, end) + 1
-    if "\n" not in text[end:start] and _HEADING.match(text, first):
-        return True
-    last = text.find("\n", start)
-    lines = text[first : len(text) if last < 0 else last].split("\n")
-    if all(map(_ROW.match, lines)):
-        return True
-    return any(opened < end and (closed is None or start < closed) for opened, closed in _code_blocks(text))
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._code = list(_code_blocks(text))
 
+    def inside(self, end: int, start: int) -> bool:
+        """Is what lies between `end` of one word and `start` of the next inside of a heading, a table, or code?
 
-def blank_line(text: str, start: int, end: int) -> int | None:
-    """Where the first blank line of text[start:end] that ends a paragraph begins: none in code and comments does."""
-    hidden = [*_code_blocks(text), *(match.span() for match in _COMMENT.finditer(text))]
-    for match in _BLANK_LINE.finditer(text, start, end):
-        if not any(first < match.start() and (last is None or match.start() < last) for first, last in hidden):
-            return match.start()
-    return None
+        The rows of a table are lines that begin with a bar.
+        """
+        text = self._text
+        first = text.rfind("\n", 0, end) + 1
+        if "\n" not in text[end:start] and _HEADING.match(text, first):
+            return True
+        last = text.find("\n", start)
+        if all(map(_ROW.match, text[first : len(text) if last < 0 else last].split("\n"))):
+            return True
+        return any(opened < end and (closed is None or start < closed) for opened, closed in self._code)
+
+    def blank_line(self, start: int, end: int) -> int | None:
+        """Where the first blank line of text[start:end] begins that ends a paragraph, not in code or a comment."""
+        hidden = [*self._code, *(match.span() for match in _COMMENT.finditer(self._text))]
+        for match in _BLANK_LINE.finditer(self._text, start, end):
+            if not any(first < match.start() and (last is None or match.start() < last) for first, last in hidden):
+                return match.start()
+        return None
 
 
 def _open_from(pattern: re.Pattern[str], text: str) -> int:

@@ -1,8 +1,8 @@
-"""`golden_text` and `latent_golden` for the tests of this folder."""
+"""`golden_text`, `latent_golden` and the tiny models of Pocket TTS, for the tests of this folder."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "pocket")]

@@ -28,6 +28,7 @@ class Utterance:
     ends_s: np.ndarray
     edges_s: np.ndarray
     samples: np.ndarray
+    sample_rate: int = RATE
 
     @property
     def n_tokens(self) -> int:
@@ -35,7 +36,7 @@ class Utterance:
 
     @property
     def n_frames(self) -> int:
-        return -(-len(self.samples) // FRAME)
+        return -(-len(self.samples) * RATE // (FRAME * self.sample_rate))
 
 
 def utterance(rng: np.random.Generator, n_words: int = 12, *, silent_words: float = 0.1) -> Utterance:

@@ -105,12 +105,9 @@ def test_values_are_checked_where_they_are_made() -> None:
 def test_heads_that_the_model_does_not_have() -> None:
     assert HEADS.check(4, 8, "tiny") is HEADS
     for layers, heads in ((3, 8), (4, 7)):
-        with pytest.raises(CheckpointError, match=r"tiny: layer \d head \d of the alignment heads is not in this"):
+        assert not HEADS.fit(layers, heads)
+        with pytest.raises(CheckpointError, match=r"tiny: alignment heads .* not in this model of \d layers"):
             HEADS.check(layers, heads, "tiny")
-
-
-def test_by_layer() -> None:
-    assert HEADS.by_layer() == {2: (7,), 3: (0, 4)}
 
 
 def test_published_heads_are_in_their_models() -> None:

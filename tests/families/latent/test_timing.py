@@ -78,6 +78,19 @@ def test_streamed_is_the_whole(seed: int, way: dict[str, Any], data: st.DataObje
     assert found + timing.finish() == whole(said, attention, lead=way["lead"])
 
 
+@pytest.mark.parametrize("step", [40, 150, FRAME])
+def test_samples_that_come_bit_by_bit_behind_the_attention(step: int) -> None:
+    """Every moment at which something could be decided too early is one at which it is tried."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        said = spoken.utterance(rng, 8)
+        attention, timing = spoken.attention(said, rng, blur=1.0, spikes=0.1, lead=1.0), times(said)
+        found = timing.add(attention, said.samples[:0])
+        for first in range(0, len(said.samples), step):
+            found += timing.add(attention[:0], said.samples[first : first + step])
+        assert found + timing.finish() == whole(said, attention)
+
+
 def test_words_come_with_the_stretch_in_which_their_end_is_settled() -> None:
     """At most the lookahead of the attention, or 0.12 s of reach and 0.16 s of loudness, plus a frame, after the end;
     in a pause too. A word that ends with the last sound comes at the end."""
@@ -159,6 +172,24 @@ def test_starts_with_its_sound_and_ends_with_it_before_a_pause() -> None:
 def test_the_closure_of_a_stop_belongs_to_the_word_before() -> None:
     text = said((0, 1), (1, 2), n_tokens=2, samples=sound((0, 0.4), (0.46, 0.8), end_s=0.8))
     assert spans(whole(text, one_hot([0] * 5 + [1] * 5, 2))) == [(0.0, 0.46), (0.46, 0.8)]
+
+
+def test_an_onset_begins_one_word_only() -> None:
+    text = said((0, 1), (1, 2), n_tokens=2, samples=sound((0.2, 0.8), end_s=0.8))
+    first, second = spans(whole(text, one_hot([0] * 3 + [1] * 7, 2)))
+    assert (first[0], first[1]) == (0.2, second[0])
+    assert second[0] == pytest.approx(0.24, abs=0.005)
+
+
+def test_an_onset_at_the_end_of_the_reach_is_waited_for() -> None:
+    text = said((0, 1), (1, 2), n_tokens=2, samples=sound((0, 0.46), (0.51, 1.0), end_s=1.0))
+    attention = one_hot([0] * 5 + [1] * 8, 2)
+    assert spans(whole(text, attention))[1] == (0.51, 1.0)
+    timing = times(text)
+    found = timing.add(attention, text.samples[:0])
+    for first in range(0, len(text.samples), 80):
+        found += timing.add(attention[:0], text.samples[first : first + 80])
+    assert found + timing.finish() == whole(text, attention)
 
 
 def test_words_that_the_attention_entered_in_a_pause_share_the_sound_behind_it() -> None:

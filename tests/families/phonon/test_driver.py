@@ -24,7 +24,7 @@ HEADS = AlignmentHeads(((1, 0), (0, 1)), lead_frames=0.0, lead_source="assumed")
 
 def make_folder(folder: Path, *, heads: bool = True) -> Path:
     """A checkpoint as a user has it. Its end logit is raised so that it stops by itself."""
-    models.write(folder, models.shapes(), {**models.config("plain"), "eos_threshold": 0.3})
+    models.write(folder, models.shapes(), {**models.config("plain"), "eos_threshold": 2.1})
     golden.write_tokenizer(folder, 4000)
     (folder / "voices").mkdir()
     write_safetensors(folder / "voices" / "ada.safetensors", {"emb": models.voice()})
@@ -99,6 +99,37 @@ def test_speed_is_a_condition_within_its_range(synth: sonant.Synthesizer) -> Non
 def test_a_voice_that_is_not_listed_is_unknown(name: str, synth: sonant.Synthesizer) -> None:
     with pytest.raises(UnknownName, match="voice"):
         synth.speak("Yes.", voice=name)
+
+
+def test_a_language_that_the_model_does_not_read_is_refused(synth: sonant.Synthesizer) -> None:
+    np.testing.assert_array_equal(synth.speak("Yes.", language="en-US").samples, synth.speak("Yes.").samples)
+    with pytest.raises(UnknownName, match="language"):
+        synth.speak("Oui.", language="fr")
+
+
+def test_numbers_are_read_in_the_language_asked_for_or_the_voice_s(tmp_path: Path, cache: Path) -> None:
+    folder = make_folder(tmp_path / "m")
+    index = [{"name": "ada", "filename": "ada.safetensors", "language": "de"},
+             {"name": "eve", "filename": "ada.safetensors", "language": "xx"},
+             {"name": "out", "filename": "away.safetensors", "language": "de"}]
+    (folder / "voices" / "voices.jsonl").write_text("\n".join(map(json.dumps, index)))
+    driver = sonant.load("phonon-40m-multilingual", weights=folder, cache=cache, device="numpy")._driver
+
+    def read(**options: str) -> str:
+        return next(iter(driver.pieces("It is 20 °C.", SpeakOptions(**options)))).text
+
+    assert "Grad" in read(voice="ada")
+    assert "degrees" in read(voice="eve")
+    assert "degrees" in read(voice="ada", language="en-GB")
+    assert "Grad" in read(language="de")
+    assert [v.name for v in driver.voices()] == ["ada", "default-voice", "eve"]
+
+
+def test_an_index_that_leaves_its_folder_is_refused(tmp_path: Path, cache: Path) -> None:
+    folder = make_folder(tmp_path / "m")
+    (folder / "voices" / "voices.jsonl").write_text(json.dumps({"name": "x", "filename": "../model.safetensors"}))
+    with pytest.raises(CheckpointError, match="does not name a file of this folder"):
+        sonant.load("phonon-31m-en", weights=folder, cache=cache, device="numpy")
 
 
 def test_nothing_to_say_and_pauses(synth: sonant.Synthesizer) -> None:

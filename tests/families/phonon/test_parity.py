@@ -141,3 +141,23 @@ def test_hidden_states_and_end_logits_are_those_of_the_port(tmp_path: Path) -> N
         stream.take(latent[0, 0], 0.0, None)
         logits.append(eos[0])
     assert golden.error("eos", np.array(logits), figures) <= TOLERANCE
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_guidance_of_one_changes_nothing_and_streams_stay_apart(backend: str, tmp_path: Path) -> None:
+    """null + 1 * (conditioned - null) is the conditioned state but for a rounding; a second stream changes no bit."""
+    plain, guided = (Loaded(name, backend, tmp_path / name) for name in ("plain", "guided"))
+    wanted, found = plain.begin(models.TEXT), guided.begin(models.TEXT, guidance=1.0)
+    alone, other = guided.begin(models.TEXT[:3], row=0, guidance=3.0), plain.begin(models.TEXT[:3], row=0)
+    for _ in range(2):
+        plain.frames.step([wanted])
+        guided.frames.step([found])
+        guided.frames.step([alone])
+    np.testing.assert_allclose(np.stack(found.latents), np.stack(wanted.latents), atol=TOLERANCE)
+    plain.frames.step([other])
+    assert np.abs(alone.latents[0] - other.latents[0]).max() > 1e-3, "a guidance of 3 does change something"
+    first, second = guided.begin(models.TEXT, row=1), guided.begin(models.TEXT[:3], row=0, guidance=3.0)
+    for _ in range(2):
+        guided.frames.step([first, second])
+    if backend == "native":
+        np.testing.assert_array_equal(np.stack(second.latents), np.stack(alone.latents))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import wave
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ import pocket_variants as variants
 import pytest
 
 import sonant
-from sonant.audio.recording import Recording, read_recording, recording_of
+from sonant.audio.reader import Recording, read_audio
 from sonant.backends.backend import CancelFlag
 from sonant.checkpoint.safetensors import write_safetensors
 from sonant.errors import CheckpointError, InputError, TextError
 from sonant.families.latent.heads import FILENAME, AlignmentHeads, written_heads
-from sonant.families.pocket.cloning import end_on_pause
+from sonant.families.pocket.cloning import clip_of, end_on_pause
 
 RATE = 24_000
 TEXT = "Hello there, my friend. How are you?"
@@ -32,7 +31,7 @@ def make_folder(folder: Path, name: str = "large") -> Path:
     shapes["flow_lm.conditioner.embed.weight"][0] = 1001
     config["flow_lm"]["lookup_table"]["n_bins"] = 1000
     models.write(folder / "model.safetensors", shapes)
-    (folder / f"{name}.yaml").write_text(as_yaml({**config, "default_eos_threshold": -0.3}), encoding="utf-8")
+    (folder / f"{name}.yaml").write_text(as_yaml({**config, "default_eos_threshold": 0.2}), encoding="utf-8")
     golden.write_tokenizer(folder, 1000)
     (folder / "voices").mkdir()
     width = config["flow_lm"]["transformer"]["d_model"]
@@ -125,14 +124,14 @@ def test_an_exported_cache_speaks_as_the_rows_do(folder: Path, cache: Path, tmp_
 def test_a_cloned_voice_speaks_and_is_kept(synth: sonant.Synthesizer, folder: Path, cache: Path,
                                            tmp_path: Path) -> None:
     driver = synth._driver
-    driver.clone("me", recording_of(speech_like(2.0), RATE), keep=tmp_path / "me.safetensors")
+    driver.clone("me", Recording(speech_like(2.0), RATE), keep=tmp_path / "me.safetensors")
     assert "me" in [v.name for v in synth.voices()]
     spoken = synth.speak("Yes.", voice="me").samples
     again = sonant.load("pocket-tts-en-cloning", weights=folder, cache=cache, threads=2, voices=tmp_path)
     np.testing.assert_array_equal(again.speak("Yes.", voice="me").samples, spoken)
     for taken in ("alba", "../me", ""):
         with pytest.raises(InputError, match="voice name"):
-            driver.clone(taken, recording_of(speech_like(2.0), RATE))
+            driver.clone(taken, Recording(speech_like(2.0), RATE))
 
 
 @pytest.mark.parametrize(("samples", "said"), [
@@ -143,11 +142,11 @@ def test_a_cloned_voice_speaks_and_is_kept(synth: sonant.Synthesizer, folder: Pa
 ])
 def test_recordings_that_make_no_voice(samples: np.ndarray, said: str, synth: sonant.Synthesizer) -> None:
     with pytest.raises(InputError, match=said):
-        synth._driver.clone("you", recording_of(samples, RATE))
+        synth._driver.clone("you", Recording(samples, RATE))
 
 
 def test_a_long_recording_is_cut(synth: sonant.Synthesizer, caplog: pytest.LogCaptureFixture) -> None:
-    synth._driver.clone("long", recording_of(speech_like(31.0), RATE))
+    synth._driver.clone("long", Recording(speech_like(31.0), RATE))
     assert "first 30 s" in caplog.text
     assert synth._driver._cloned["long"].length == 1 + 376  # bos; 30 s and 80 ms in frames of 80 ms
 
@@ -161,7 +160,7 @@ def test_a_checkpoint_without_encoder_says_so(folder: Path, cache: Path, tmp_pat
     synth = sonant.load("pocket-tts-en", weights=public, cache=cache, device="numpy")
     assert not synth.capabilities.cloning
     with pytest.raises(CheckpointError, match="-cloning"):
-        synth._driver.clone("me", recording_of(speech_like(2.0), RATE))
+        synth._driver.clone("me", Recording(speech_like(2.0), RATE))
 
 
 def test_a_clip_ends_on_a_pause_as_the_official_one_does() -> None:
@@ -172,13 +171,11 @@ def test_a_clip_ends_on_a_pause_as_the_official_one_does() -> None:
 @pytest.mark.parametrize("rate", [8000, 24_000, 44_100])
 @pytest.mark.parametrize("encoding", ["int16", "int24", "float32", "stereo", "flac"])
 def test_recordings_of_every_kind_give_the_same_clip(encoding: str, rate: int, tmp_path: Path) -> None:
-    """Within the resolution of the encoding and the edges of the resampler's filter."""
+    """Within the resolution of 16 bits."""
     samples = speech_like(1.5, rate)
     path = write_as(tmp_path / f"clip.{'flac' if encoding == 'flac' else 'wav'}", samples, rate, encoding)
-    found = read_recording(path).at(RATE)
-    wanted = Recording(samples, rate).at(RATE)
-    assert found.sample_rate == RATE
-    np.testing.assert_allclose(found.samples, wanted.samples, atol=1.0 / 2**15 if encoding != "int24" else 2.0**-22)
+    found, wanted = clip_of(read_audio(path), RATE), clip_of(Recording(samples, rate), RATE)
+    np.testing.assert_allclose(found, wanted, atol=1.1 / 2**15)
 
 
 def write_as(path: Path, samples: np.ndarray, rate: int, encoding: str) -> Path:
@@ -194,31 +191,6 @@ def write_as(path: Path, samples: np.ndarray, rate: int, encoding: str) -> Path:
         whole = np.rint(channels * (2 ** (8 * width - 1) - 1)).astype("<i4")
         file.writeframes(whole.reshape(-1, 1).view(np.uint8)[:, :width].tobytes())
     return path
-
-
-@pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF\x00\x00\x00\x00WAVE", b"hello" * 100])
-def test_what_is_no_sound_file_is_refused(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "clip.wav"
-    path.write_bytes(data)
-    with pytest.raises(InputError, match=r"clip\.wav"):
-        read_recording(path)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_recording(tmp_path / "none.wav")
-
-
-def test_a_wav_header_that_lies_is_refused(tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(b"\x00" * 100)
-    broken = bytearray(buffer.getvalue())
-    broken[22] = 7  # channels
-    path = tmp_path / "clip.wav"
-    path.write_bytes(bytes(broken))
-    with pytest.raises(InputError, match="7 channels"):
-        read_recording(path)
 
 
 def test_streams_stop_when_they_are_cancelled(synth: sonant.Synthesizer) -> None:

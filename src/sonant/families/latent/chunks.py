@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sonant.errors import TextError
@@ -22,6 +22,10 @@ MAX_TOKENS = 50
 _SENTENCE_ENDS = ".!...?"
 _CLAUSE_ENDS = ",;:"
 _WORD = re.compile(r"\S+")
+# A long word in small letters before the mark: no abbreviation, whose full stop a rule may take away, is like that.
+_PLAIN_BORDER = re.compile(" [a-z]{7,}[.!?]( )(?=[A-Z][a-z])")
+_STRETCH = 300
+"""Characters: about one chunk and a half."""
 _CLOSERS = "\"'”’)]»"
 _KINDS = (".!?…", ",;:—–-")
 _STOP_TOKENS = 1
@@ -41,8 +45,27 @@ def frame_cap(tokens: int, frame_rate_hz: float) -> int:
     return math.ceil((tokens / 3 + 2) * frame_rate_hz)
 
 
-def cut(text: Traced, tokenizer: Tokenizer, rules: Rules, max_tokens: int = MAX_TOKENS) -> Iterator[Prepared]:
-    """The chunks of a text in order; none of them is empty. TextError when one character takes more than a chunk."""
+def stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Where a long text may be read part by part, so that the first chunk need not wait for the last sentence.
+
+    Only between a sentence that is plainly over and one that plainly begins: no rule of the normalizer, of `prepare` or
+    of the tokenizer looks across, so the chunks are those of the whole text.
+    """
+    start = 0
+    for match in _PLAIN_BORDER.finditer(text):
+        if match.start(1) - start >= _STRETCH:
+            yield start, match.start(1)
+            start = match.end()
+    yield start, len(text)
+
+
+def cut(
+    text: Iterable[Traced], tokenizer: Tokenizer, rules: Rules, max_tokens: int = MAX_TOKENS
+) -> Iterator[Prepared]:
+    """The chunks of a text, which comes in `stretches`; none of them is empty.
+
+    TextError when one character takes more than a chunk.
+    """
 
     def prepared(part: Traced) -> Prepared:
         ready = rules.prepare(part)
@@ -57,18 +80,38 @@ def cut(text: Traced, tokenizer: Tokenizer, rules: Rules, max_tokens: int = MAX_
             yield from _Fitting(group, tokenizer, prepared, max_tokens).parts()
 
 
-def _segments(text: Traced, tokenizer: Tokenizer, rules: Rules, max_tokens: int) -> Iterator[tuple[int, Traced]]:
+def _segments(
+    text: Iterable[Traced], tokenizer: Tokenizer, rules: Rules, max_tokens: int
+) -> Iterator[tuple[int, Traced]]:
     """The sentences with their numbers of tokens; long ones in their clauses where the original does so."""
-    encoding = tokenizer.encode(rules.prepare(text).strip())
-    ends = frozenset(tokenizer.encode(_SENTENCE_ENDS).ids[1:])
     clause_ends = frozenset(tokenizer.encode(_CLAUSE_ENDS).ids[1:])
-    for first, last in _between(encoding, ends, _is_decimal if rules.keeps_decimals else _is_nothing):
-        sentence = encoding.text(first, last)
-        if last - first <= max_tokens or not rules.splits_long_sentences:
-            yield last - first, sentence
+    for tokens, sentence in _sentences(text, tokenizer, rules):
+        if tokens <= max_tokens or not rules.splits_long_sentences:
+            yield tokens, sentence
         else:
             own = tokenizer.encode(sentence.strip())
             yield from ((end - start, own.text(start, end)) for start, end in _between(own, clause_ends, _is_grouped))
+
+
+def _sentences(text: Iterable[Traced], tokenizer: Tokenizer, rules: Rules) -> Iterator[tuple[int, Traced]]:
+    ends = frozenset(tokenizer.encode(_SENTENCE_ENDS).ids[1:])
+    within = _is_decimal if rules.keeps_decimals else _is_nothing
+    open_tokens, open_text = 0, Traced("", (), ())
+    for stretch in text:
+        encoding = tokenizer.encode(rules.prepare(stretch).strip())
+        for first, last in _between(encoding, ends, within):
+            sentence = encoding.text(first, last)
+            if open_tokens:
+                sentence = Traced.join((open_text, sentence), " ")
+            tokens = open_tokens + last - first
+            # The token that ends the stretch may hold more than the mark; then the sentence goes on, as in one text.
+            open_tokens, open_text = 0, open_text[:0]
+            if last == len(encoding.ids) and last and encoding.ids[-1] not in ends:
+                open_tokens, open_text = tokens, sentence
+            else:
+                yield tokens, sentence
+    if open_tokens:
+        yield open_tokens, open_text
 
 
 def _between(
@@ -175,7 +218,7 @@ class _Fitting:
         return next((kind for kind, marks in enumerate(_KINDS) if last and last in marks), len(_KINDS))
 
     def _letters(self, word: Traced) -> Iterator[Prepared]:
-        """A word that is too long, in parts of about the same number of tokens."""
+        """A word that is too long, in parts of about the same number of characters."""
         whole = self.prepared(word)
         count = len(whole.encoding.ids)
         if count <= self.limit:
@@ -183,9 +226,10 @@ class _Fitting:
             return
         if len(word) < 2:
             raise TextError(f"the character {word.text!r} takes {count} tokens; a chunk has at most {self.limit}")
-        middle = max(1, len(word) // math.ceil(count / (self.limit - _STOP_TOKENS)))
-        yield from self._letters(word[:middle])
-        yield from self._letters(word[middle:])
+        parts = math.ceil(count / max(1, self.limit - _STOP_TOKENS))
+        size = min(math.ceil(len(word) / parts), len(word) - 1)
+        for at in range(0, len(word), size):
+            yield from self._letters(word[at : at + size])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.errors import UnknownName
+from sonant.errors import CheckpointError, UnknownName
 from sonant.families.family import PieceAudio
 from sonant.families.frames import FrameModel, Scheduler
 from sonant.families.latent.estimate import EstimatedTimes
-from sonant.families.latent.frames import ChunkRequest, LatentFrames, LatentStream, VoicePrompt
+from sonant.families.latent.frames import VOICE_ROWS, ChunkRequest, LatentFrames, LatentStream, VoicePrompt
 from sonant.families.latent.front import Chunk, FrontEnd, reading_of
 from sonant.families.latent.heads import AlignmentHeads, Head
 from sonant.families.latent.recording import AttentionRecord
 from sonant.families.latent.respellings import Respellings
+from sonant.families.latent.takes import Take, take
 from sonant.families.latent.timing import AttentionTimes
 from sonant.families.latent.tokenizer import Tokenizer
 from sonant.families.latent.voices import VoiceCatalog, VoiceReader
@@ -31,7 +32,6 @@ _LOG = logging.getLogger("sonant.speech")
 
 STREAMS = 8
 """Texts that are spoken at once; further ones wait for a row."""
-VOICES_KEPT = 16
 FADE_IN_S = 0.005
 """A codec that begins anew has a small step in its first samples, about -41 dBFS: heard as a click."""
 
@@ -42,8 +42,9 @@ MakeFrames = Callable[[tuple[Head, ...], int], LatentFrames]
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What a checkpoint is loaded with, beside its weights. languages: BCP-47, the first is its normalizer's. schedule:
-    how the streams of a frame model share it. cache: a folder where the backend may keep what it derives."""
+    """What a checkpoint is loaded with, beside its weights. languages: BCP-47, the first where nothing says another.
+    schedule: how the streams of a frame model share it. may_clone: its publisher meant it to make voices of recordings.
+    cache: a folder where the backend may keep what it derives."""
 
     tokenizer: Tokenizer
     languages: tuple[str, ...]
@@ -51,13 +52,14 @@ class Setup:
     voices: VoiceCatalog
     heads: AlignmentHeads | None
     schedule: Schedule
+    may_clone: bool = False
     precision: str = "f32"
     cache: Path | None = None
 
     @property
     def language(self) -> str:
         """The first, without its region."""
-        return self.languages[0].partition("-")[0]
+        return base_language(self.languages[0])
 
     def capabilities(self, *, cloning: bool, speed: bool) -> Capabilities:
         return Capabilities(
@@ -70,22 +72,27 @@ class LatentDriver:
 
     capabilities: Capabilities
 
-    def __init__(self, setup: Setup, front: FrontEnd, frames: MakeFrames, reader: VoiceReader,
+    def __init__(self, setup: Setup, fronts: Mapping[str, FrontEnd], frames: MakeFrames, reader: VoiceReader,
                  sample_rate: int) -> None:
-        """Raises CheckpointError for heads that the model does not have."""
+        """fronts: the text side of each language, without regions, the one to take where nothing says another first.
+        Raises CheckpointError for heads that the model does not have, and for a tokenizer of another model."""
         if setup.heads is not None:
             setup.heads.check(reader.lm.layers, reader.lm.heads, "the heads that follow the text")
-        self.front, self.sample_rate, self._heads = front, sample_rate, setup.heads
+        self.sample_rate, self._fronts, self._heads = sample_rate, fronts, setup.heads
         self._make_frames, self._catalog, self._reader = frames, setup.voices, reader
         self._frames = frames(listened(setup.heads), STREAMS)
+        rows = len(self._frames.networks.text_table)
+        if setup.tokenizer.vocab_size > rows:
+            raise CheckpointError(f"the tokenizer has {setup.tokenizer.vocab_size} pieces, the model's table of texts "
+                                  f"{rows} rows; is it the tokenizer of another model?")
         self._scheduler = setup.schedule(self._frames)
         self._cloned: dict[str, VoicePrompt] = {}
-        self._read_voice = functools.lru_cache(VOICES_KEPT)(lambda name: reader.read(setup.voices.find(name)))
+        self._read_voice = functools.lru_cache(VOICE_ROWS)(lambda name: reader.read(setup.voices.find(name)))
 
     @property
     def frame_samples(self) -> int:
         """Samples of a frame."""
-        return round(self.sample_rate / self.front.frame_rate_hz)
+        return round(self.sample_rate / self._frames.networks.frame_rate_hz)
 
     @property
     def n_layers(self) -> int:
@@ -101,7 +108,8 @@ class LatentDriver:
 
     def pieces(self, source: str, options: SpeakOptions) -> Iterator[Chunk]:
         self.check(options)
-        return self.front.chunks(source, reading_of(options), Respellings.load(options.lexicon))
+        front = self._fronts[self._read_in(options)]
+        return front.chunks(source, reading_of(options), Respellings.load(options.lexicon))
 
     def stream_piece(
         self, piece: Chunk, index: int, options: SpeakOptions, cancel: CancelFlag
@@ -137,9 +145,24 @@ class LatentDriver:
             heard = np.stack(stream.heard, axis=1)  # [layers*heads, frames, tokens]
             yield AttentionRecord(text, piece.words, heard, np.concatenate(samples))
 
+    def takes(
+        self, text: str, options: SpeakOptions, cancel: CancelFlag, *, led_by: Sequence[np.ndarray] | None = None
+    ) -> list[Take]:
+        """See takes.LatentSpeaker."""
+        pieces = [(i, piece) for i, piece in enumerate(self.pieces(text, options)) if piece.ids]
+        leads = [None] * len(pieces) if led_by is None else led_by
+        return [take(self._alone, self.request(piece, i, options), cancel, lead)
+                for (i, piece), lead in zip(pieces, leads, strict=True)]
+
+    @functools.cached_property
+    def _alone(self) -> LatentFrames:
+        """A frame model of one row, beside that of the scheduler."""
+        return self._make_frames((), 1)
+
     def check(self, options: SpeakOptions) -> None:
-        """Raises InputError for what this family cannot do, and for a voice that is not there."""
+        """Raises InputError for what this family cannot do, and for a voice or a language that is not there."""
         self.voice(options)
+        self._read_in(options)
 
     def request(self, piece: Chunk, index: int, options: SpeakOptions) -> ChunkRequest:
         """What a chunk asks of the model."""
@@ -156,6 +179,17 @@ class LatentDriver:
         if name not in self._catalog.names():
             raise UnknownName("voice", name, [*self._catalog.names(), *self._cloned])
         return self._read_voice(name)
+
+    def _read_in(self, options: SpeakOptions) -> str:
+        """The one that is asked for, else the voice's where the model reads it, else the first."""
+        if options.language is not None:
+            asked = base_language(options.language)
+            if asked not in self._fronts:
+                raise UnknownName("language of this model", options.language, self._fronts)
+            return asked
+        name = options.voice or self.default_voice()
+        own = self._catalog.find(name).language if name in self._catalog.names() else None
+        return base_language(own) if own and base_language(own) in self._fronts else next(iter(self._fronts))
 
     def _times(self, piece: Chunk) -> _Times:
         return _Times(piece, self._heads, self.sample_rate, self.frame_samples)
@@ -184,6 +218,11 @@ class _Times:
             return told + self._estimate.finish() if is_last else told
         told = self._attention.add(np.stack(stream.heard[first : self._taken]), samples)
         return told + self._attention.finish() if is_last else told
+
+
+def base_language(tag: str) -> str:
+    """A BCP-47 tag without its region: en of en-US."""
+    return tag.partition("-")[0].lower()
 
 
 def listened(heads: AlignmentHeads | None) -> tuple[Head, ...]:

@@ -7,7 +7,6 @@ what a family feeds beside the latent (a condition, a second branch) is its subc
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -17,12 +16,10 @@ from typing import TypedDict
 import numpy as np
 
 from sonant.backends.backend import CancelFlag, Executable
-from sonant.errors import TextError
+from sonant.errors import BackendError, TextError
+from sonant.families.latent.chunks import frame_cap
 
 Array = np.ndarray
-TOKENS_PER_S, SPARE_S = 3.0, 2.0
-"""No chunk is longer than its tokens at this pace and so much more: the cap of the official runtimes."""
-
 VOICE_ROWS = 8
 """Voices whose keys and values are kept ready. A row costs the memory of the positions that were written to it."""
 
@@ -140,7 +137,7 @@ class LatentFrames:
     def begin(self, row: int, request: ChunkRequest, cancel: CancelFlag) -> LatentStream:
         """Raises TextError for no tokens, and for more than there are positions for."""
         n, voice, count = self.networks, request.voice, len(request.ids)
-        most = most_frames(count, n.frame_rate_hz)
+        most = frame_cap(count, n.frame_rate_hz)
         if not count:
             raise TextError("a chunk of text without tokens cannot be spoken")
         if voice.length + count + most > n.capacity:
@@ -158,9 +155,11 @@ class LatentFrames:
         return np.ascontiguousarray(rows if n.text_projection is None else rows @ n.text_projection.T)
 
     def step(self, streams: Sequence[LatentStream], *, threads: int | None = None) -> None:
-        """One more frame for each stream."""
+        """One more frame for each stream. Raises BackendError where the model makes no numbers."""
         outputs = self.networks.step.run(self._inputs(streams), states=self._states, threads=threads)
         latents, eos = outputs[0], outputs[1]
+        if not (np.isfinite(latents).all() and np.isfinite(eos).all()):
+            raise BackendError("a frame of speech is not finite; the weights or the voice are damaged")
         heard = outputs[2] if len(outputs) > 2 else [None] * len(streams)
         for i, stream in enumerate(streams):
             stream.take(latents[i, 0], float(eos[i]), heard[i])
@@ -183,7 +182,7 @@ class LatentFrames:
     def _inputs(self, streams: Sequence[LatentStream]) -> dict[str, Array]:
         """What the step Program takes."""
         given = {
-            "latent": np.stack([s.latent for s in streams])[:, None],
+            "latent": np.stack([s.latent for s in streams], dtype=np.float32)[:, None],
             "rows": np.array([s.row for s in streams], np.int32) * self.branches,
             "position": np.array([s.position for s in streams], np.int32),
             "seed": np.array([s.request.seed for s in streams], np.uint32).view(np.int32),
@@ -222,11 +221,6 @@ class LatentFrames:
         if len(rows):
             given = {"x": rows[None], "rows": np.array([row], np.int32), "position": np.array([position], np.int32)}
             self.networks.prefill.run(given, states=self._states, cancel=cancel)
-
-
-def most_frames(tokens: int, frame_rate_hz: float) -> int:
-    """The cap on the frames of a chunk."""
-    return math.ceil((tokens / TOKENS_PER_S + SPARE_S) * frame_rate_hz)
 
 
 def _joined(keys: Sequence[Array]) -> Array:

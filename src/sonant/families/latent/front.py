@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sonant.families.latent.chunks import MAX_TOKENS, Prepared, WordFinder, cut, frame_cap
+from sonant.families.latent.chunks import MAX_TOKENS, Prepared, WordFinder, cut, frame_cap, stretches
 from sonant.families.latent.normalize import normalize
 from sonant.families.latent.prepare import Rules, frames_after_eos
 from sonant.families.latent.respellings import Respellings
@@ -89,6 +89,10 @@ class FrontEnd:
     max_tokens: int = MAX_TOKENS
     frame_rate_hz: float = 12.5
 
+    def __post_init__(self) -> None:
+        """Raises UnknownName for a language or rewrites that the normalizer does not have."""
+        normalize(Traced.of(""), self.language, self.rewrites)
+
     def chunks(
         self, text: str, reading: Reading = AS_WRITTEN, respellings: Respellings | None = None
     ) -> Iterator[Chunk]:
@@ -152,7 +156,8 @@ class _Reader:
         """The chunks of words that stand together, but for the last, which waits for silent words behind it."""
         start = words[0].start
         visible = self.script.visible[start : words[-1].end].replace(INNER_SPACE, " ")
-        text = self.front.normalized(self.respellings.apply(Traced.of(visible, start)))
+        parts = (Traced.of(visible[first:last], start + first) for first, last in stretches(visible))
+        text = (self.front.normalized(self.respellings.apply(part)) for part in parts)
         finder = WordFinder([(word.start, word.end) for word in words])
         spoken_any = False
         for prepared in cut(text, self.front.tokenizer, self.front.rules, self.front.max_tokens):

@@ -74,20 +74,19 @@ class AlignmentHeads:
         if self.lead_source not in LEAD_SOURCES:
             raise InputError(f"lead_source is {self.lead_source!r}; wanted one of {', '.join(LEAD_SOURCES)}")
 
+    def fit(self, n_layers: int, n_heads: int) -> bool:
+        """Does a model of this size have them all?"""
+        return all(layer < n_layers and head < n_heads for layer, head in self.heads)
+
     def check(self, n_layers: int, n_heads: int, where: str) -> AlignmentHeads:
         """These heads, if a model of this size has them all. Raises CheckpointError."""
-        for layer, head in self.heads:
-            if layer >= n_layers or head >= n_heads:
-                raise CheckpointError(
-                    f"{where}: layer {layer} head {head} of the alignment heads is not in this model of {n_layers} "
-                    f"layers with {n_heads} heads; they are of another checkpoint: measure with sonant align-heads"
-                )
+        if not self.fit(n_layers, n_heads):
+            raise CheckpointError(
+                f"{where}: alignment heads {[list(head) for head in self.heads]} are not in this model of "
+                f"{n_layers} layers with {n_heads} heads; they are of another checkpoint: take them away, then measure "
+                "with sonant align-heads"
+            )
         return self
-
-    def by_layer(self) -> dict[int, tuple[int, ...]]:
-        """The heads of each layer that has any, by rising layer: what a step Program records, in this order."""
-        layers = sorted({layer for layer, _ in self.heads})
-        return {layer: tuple(sorted(h for own, h in self.heads if own == layer)) for layer in layers}
 
 
 def find_heads(folder: Path, metadata: Mapping[str, str], known: AlignmentHeads | None) -> AlignmentHeads | None:

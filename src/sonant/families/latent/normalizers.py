@@ -7,7 +7,6 @@ import binascii
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -21,14 +20,11 @@ _LONGEST_PATTERN = 2000
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 _FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 # What "Nmt" takes away, and what it makes a space.
-_NMT_DROPPED = dict.fromkeys(
-    map(chr, (*range(1, 9), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)), ""
-)
+_NMT_DROPPED = dict.fromkeys(map(chr, (*range(1, 9), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)), "")
 _NMT_SPACES = dict.fromkeys(
     map(chr, (9, 10, 12, 13, 0x1680, *range(0x200B, 0x2010), 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD)), " "
 )
 _CLASS = re.compile(r"\\([pP])\{(\^?)(\w{1,2})\}")
-
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 
@@ -98,7 +94,10 @@ def read_pattern(spec: Any, name: str) -> re.Pattern[str]:
 
 
 def mapped(text: Traced, chars: CharsMap) -> Traced:
-    """Every stretch that the character map knows turned into its replacement, the longest first."""
+    """Every stretch that the character map knows turned into its replacement, the longest first, as SentencePiece does.
+
+    `tokenizers` looks up whole graphemes and loses a mark behind a mapped letter (ｂ with an accent); here it stays.
+    """
     parts: list[Traced] = []
     kept = at = 0
     while at < len(text):
@@ -119,17 +118,15 @@ def composed(text: Traced, form: Form) -> Traced:
     clusters = [match.span() for match in _clusters().finditer(text.text)]
     pieces = [unicodedata.normalize(form, text.text[a:b]) for a, b in clusters]
     if "".join(pieces) == new:
-        return Traced.join(text[a:b].turned(piece) for (a, b), piece in zip(clusters, pieces, strict=True))
-    parts = []
-    for kind, a, b, c, d in SequenceMatcher(None, text.text, new, autojunk=False).get_opcodes():
-        parts.append(text[a:b] if kind == "equal" else (text[a:b] or text[max(0, a - 1) : a]).turned(new[c:d]))
-    return Traced.join(parts)
+        whole = ((text[a:b], piece) for (a, b), piece in zip(clusters, pieces, strict=True))
+        return Traced.join(part if part.text == piece else part.turned(piece) for part, piece in whole)
+    return text.respelled(new)
 
 
 @lru_cache(maxsize=1)
 def _clusters() -> re.Pattern[str]:
-    """A character with the marks that follow it."""
-    marks = _ranges(lambda c: unicodedata.combining(c) > 0)
+    """A character with the marks that follow it; the vowels and finals of Hangul join their syllable likewise."""
+    marks = _ranges(lambda c: unicodedata.combining(c) > 0 or "\u1160" <= c <= "\u11ff")
     return re.compile(f"(?s).[{marks}]*")
 
 
@@ -193,9 +190,9 @@ def _metaspace(spec: Mapping[str, Any], name: str) -> Split:
 
     def split(parts: list[Traced], origin: int) -> list[Traced]:
         found: list[Traced] = []
-        for number, part in enumerate(parts):
+        for part in parts:
             part = part.translate({" ": sign})
-            wanted = scheme == "always" or (scheme == "first" and number == 0 and part.start == origin)
+            wanted = scheme == "always" or (scheme == "first" and part.start == origin)
             if part and wanted and not part.text.startswith(sign):
                 part = Traced.made(sign, part.start, part.start) + part
             found += [part[m.start() : m.end()] for m in starts.finditer(part.text) if m[0]] if cuts else [part]

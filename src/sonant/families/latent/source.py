@@ -1,7 +1,8 @@
 """Where the weights of a latent language model come from, and the file that sonant keeps of them.
 
-A source is a folder with config.json and model.safetensors, or a .safetensors file with its configuration given. It is
-converted once into the conversion cache; the engine opens only the converted file, which has its configuration inside.
+A source is a folder with config.json and model.safetensors (or, without that, model.q8.gguf), or such a file with its
+configuration given. It is converted once into the conversion cache; the engine opens only the converted file, which has
+its configuration inside. A file in q8 (checkpoint/quantize.py) is a converted file already.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from sonant.checkpoint.cache import ConversionCache
+from sonant.checkpoint.gguf import open_gguf
 from sonant.checkpoint.name_map import check_shapes, map_tensors, rename
+from sonant.checkpoint.quantize import StoredWeights, open_weights
 from sonant.checkpoint.safetensors import SafetensorsWriter, open_safetensors
 from sonant.checkpoint.tensor import LazyTensor
 from sonant.errors import CheckpointError
@@ -24,7 +27,7 @@ from sonant.layers.flow import FlowShape
 from sonant.layers.mimi import MimiShape
 from sonant.layers.transformer import TransformerShape
 
-WEIGHTS = "model.safetensors"
+WEIGHTS, GGUF = "model.safetensors", "model.q8.gguf"
 Config = TypeVar("Config")
 
 
@@ -47,17 +50,17 @@ class Layout(Generic[Config]):
         return cache.get(weight_files(weights, stated), lambda target, sha256: self._write(weights, stated, target),
                          self._usable)
 
-    def open(self, path: Path) -> tuple[Config, dict[str, Array]]:
-        """A converted file: its configuration and zero-copy views of its tensors."""
-        checkpoint = open_safetensors(path)
-        found = checkpoint.metadata.get("sonant_format")
+    def open(self, path: Path) -> tuple[Config, StoredWeights]:
+        """A converted file: its configuration, and its tensors."""
+        weights = open_weights(path)
+        found = weights.metadata.get("sonant_format")
         if found != self.format:
             raise CheckpointError(f"{path}: has format {found!r}, wanted {self.format!r}; delete it to convert again")
-        config = self.parse(Stated.of_json(checkpoint.metadata.get("config", ""), str(path)), str(path))
-        specs = folded_specs(self.specs(config, frozenset(checkpoint)), self.flow(config))
+        config = self.parse(Stated.of_json(weights.metadata.get("config", ""), str(path)), str(path))
+        specs = folded_specs(self.specs(config, frozenset(weights)), self.flow(config))
         check_shapes({name: spec.shape for name, spec in specs.items()},
-                     {name: checkpoint.shape(name) for name in checkpoint}, str(path))
-        return config, dict(checkpoint)
+                     {name: weights.shape(name) for name in weights}, str(path))
+        return config, weights
 
     def read(self, weights: Path, stated: Stated) -> tuple[Config, dict[str, Array]]:
         """The same from the source itself, in memory."""
@@ -96,19 +99,34 @@ def weight_files(weights: Path, stated: Stated) -> list[Path]:
 def folder_of(source: Path) -> tuple[Path, Stated]:
     """The weights and the configuration in a folder (or beside a .safetensors file)."""
     folder = source if source.is_dir() else source.parent
-    weights = folder / WEIGHTS if source.is_dir() else source
+    weights = weights_in(folder) if source.is_dir() else source
     model = Fields.of_json(folder / "config.json").values
     codec = folder / port.CODEC_FOLDER / "config.json"
     return weights, Stated(model, Fields.of_json(codec).values if "model_type" in model else None)
 
 
+def is_converted(path: Path) -> bool:
+    """Whether this is a file of sonant's own, in floats or in q8."""
+    return path.suffix == ".safetensors" and path.is_file() and "sonant_format" in open_safetensors(path).metadata
+
+
+def weights_in(folder: Path) -> Path:
+    """The file of the weights: the floats, where both are there."""
+    return folder / GGUF if (folder / GGUF).is_file() and not (folder / WEIGHTS).is_file() else folder / WEIGHTS
+
+
 def _named(weights: Path) -> dict[str, LazyTensor]:
     """The tensors of an original checkpoint under the one spelling of their names."""
-    checkpoint = open_safetensors(weights)
-    out = {rename(name, ORIGINAL_NAMES): LazyTensor.of(checkpoint.tensor(name)) for name in checkpoint}
+    checkpoint = open_gguf(weights) if weights.suffix == ".gguf" else _tensors(weights)
+    out = {rename(name, ORIGINAL_NAMES): checkpoint[name] for name in checkpoint}
     if len(out) != len(checkpoint):
         raise CheckpointError(f"{weights}: two of its tensors have the same name in two spellings")
     return out
+
+
+def _tensors(weights: Path) -> dict[str, LazyTensor]:
+    checkpoint = open_safetensors(weights)
+    return {name: LazyTensor.of(checkpoint.tensor(name)) for name in checkpoint}
 
 
 def _ported(weights: Path, lm: TransformerShape, codec: MimiShape) -> dict[str, LazyTensor]:
@@ -117,7 +135,5 @@ def _ported(weights: Path, lm: TransformerShape, codec: MimiShape) -> dict[str, 
     out: dict[str, LazyTensor] = {}
     for path, rules, size in ((weights, port.LM_NAMES, lm.head_size),
                               (folder, port.codec_names(codec), codec.transformer.head_size)):
-        checkpoint = open_safetensors(path)
-        found = {name: LazyTensor.of(checkpoint.tensor(name)) for name in checkpoint}
-        out |= port.original_names(found, rules, size, str(path))
+        out |= port.original_names(_tensors(path), rules, size, str(path))
     return out

@@ -21,8 +21,6 @@ from sonant.types import WordTiming
 
 REACH_S = 0.12
 """A word begins at an onset so near: one and a half frames, about the error of the attention."""
-APART_S = 0.03
-"""No word becomes shorter because an onset is chosen for the next one."""
 PAUSE_S = 0.08
 """Shorter silence before the next word is the closure of a stop and belongs to the word."""
 
@@ -156,7 +154,7 @@ class AttentionTimes:
         entry_s = self._entry_after_s(spoken, last_start_s)
         if entry_s is None or not self._sound.known_to(entry_s + REACH_S + self._sound.step_s):
             return None
-        onset_s = self._sound.onset_near(entry_s, REACH_S, last_start_s + APART_S)
+        onset_s = self._sound.onset_near(entry_s, REACH_S, last_start_s)
         if onset_s is not None:
             return _Begin(entry_s, onset_s)
         return _Begin(entry_s, entry_s if self._sound.is_loud(entry_s) else None)
@@ -181,8 +179,7 @@ class AttentionTimes:
             if entry is None:
                 return None
             self._entries.append(entry)
-        entry_s = max(0.0, (self._entries[spoken] + self._lead_frames) * self._frame_s)
-        return min(entry_s, self._sound.duration_s) if self._finished else entry_s
+        return max(0.0, (self._entries[spoken] + self._lead_frames) * self._frame_s)
 
     def _next_entry(self) -> float | None:
         token = self._spoken[len(self._entries)].token_start

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from sonant.families.latent.traced import Traced
 SPACE = "▁"
 LARGEST_FILE = 64 * 1024 * 1024
 _UNKNOWN_PENALTY = 10.0
+# Words come again: in the same text, and when a chunk that was cut is encoded on its own.
+_REMEMBERED_WORDS, _LONGEST_WORD = 4096, 32
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _VERSIONED = re.compile(r"tokenizer\.(\d{1,4}(?:\.\d{1,4}){0,3})\.json")
 
@@ -66,7 +69,7 @@ class Vocabulary:
 
 
 class Tokenizer:
-    """Holds no state: one may serve every thread.
+    """One may serve every thread: nothing in it changes but a bounded memory of words.
 
     normalize: what happens to the whole text first. split: the stretches in which pieces are sought one by one; it is
     also told where the text starts.
@@ -82,6 +85,7 @@ class Tokenizer:
         self._normalize = normalize
         self._split = split
         self._longest = vocabulary.longest
+        self._best_of_word = lru_cache(_REMEMBERED_WORDS)(self._best)
 
     @staticmethod
     def load(path: str | Path) -> Tokenizer:
@@ -118,7 +122,8 @@ class Tokenizer:
         spans: list[tuple[int, int]] = []
         origin = traced.start
         for part in self._split(self._normalize(traced), origin):
-            for first, last, found in self._best(part.text):
+            best = self._best_of_word if len(part) <= _LONGEST_WORD else self._best
+            for first, last, found in best(part.text):
                 own = part[first:last]
                 numbers = (found,) if found is not None else self._spelled(own.text)
                 ids += numbers

@@ -7,12 +7,13 @@ rules); a Traced goes through all of them, so that a token can be led back to ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-_UNIT = re.compile(r"\d+|[^\W\d_]+|.", re.DOTALL)
+_UNIT = re.compile(r"\d|[^\W\d_]+")
 _WORD = re.compile(r"\S+")
+_NEAR = 16
+"""How far ahead one is sought; what is said comes in the order of what is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,16 @@ class Traced:
 
     @staticmethod
     def join(parts: Iterable[Traced], between: str = "") -> Traced:
-        """One text of many, with `between` put in."""
+        """One text of many, with `between` put in right before each but the first."""
         text: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
         for part in parts:
             if between and text:
                 text.append(between)
-                starts += (ends[-1] if ends else part.start,) * len(between)
-                ends += (starts[-1],) * len(between)
+                at = part.starts[0] if part else (starts or [0])[-1]
+                starts += (at,) * len(between)
+                ends += (at,) * len(between)
             text.append(part.text)
             starts += part.starts
             ends += part.ends
@@ -120,24 +122,38 @@ class Traced:
         return Traced.join((*parts, self[at:])) if parts else self
 
     def respelled(self, new: str) -> Traced:
-        """`new` in the place of this text: runs of digits or letters that are in both keep their own places.
+        """`new` in the place of this text: digits and letters that are in both keep their own places.
 
-        "$2 million" → "2 million dollars": dollars came from nothing between, so it belongs to what is before it.
+        What stands between two of them is spread over what stood there ("$2 million" → "2 million dollars": behind
+        million was nothing, so dollars belongs to million).
         """
         if new == self.text:
             return self
-        old_units = [match.span() for match in _UNIT.finditer(self.text)]
-        new_units = [match.group() for match in _UNIT.finditer(new)]
-        matcher = SequenceMatcher(None, [self.text[a:b] for a, b in old_units], new_units, autojunk=False)
         parts: list[Traced] = []
-        for kind, first, last, new_first, new_last in matcher.get_opcodes():
-            own = self[old_units[first][0] : old_units[last - 1][1]] if last > first else Traced("", (), ())
-            text = "".join(new_units[new_first:new_last])
-            if kind == "equal":
-                parts.append(own)
-            elif own:
-                parts.append(own.turned(text))
-            else:
-                parts.append((parts[-1][-1:] if parts else self[:1]).turned(text))
-        return Traced.join(parts)
+        at = new_at = 0
+        for start, new_start, size in _in_both(self.text, new):
+            parts += (self._spread(at, start, new[new_at:new_start]), self[start : start + size])
+            at, new_at = start + size, new_start + size
+        return Traced.join((*parts, self._spread(at, len(self), new[new_at:])))
 
+    def _spread(self, first: int, last: int, text: str) -> Traced:
+        """Each character of `text` with its share of self[first:last]; if that is empty, with the character before."""
+        count = len(text)
+        if first == last:
+            first = max(0, first - 1)
+        size = max(1, last - first)
+        starts = [first + i * size // count for i in range(count)]
+        ends = [max(start, first + (i + 1) * size // count - 1) for i, start in enumerate(starts)]
+        return Traced(text, tuple(self.starts[i] for i in starts), tuple(self.ends[i] for i in ends))
+
+
+def _in_both(old: str, new: str) -> Iterator[tuple[int, int, int]]:
+    """Digits and runs of letters that are in both texts, in order: place in the old, place in the new, length."""
+    units = [match.span() for match in _UNIT.finditer(old)]
+    first = 0
+    for match in _UNIT.finditer(new):
+        for number, (start, end) in enumerate(units[first : first + _NEAR], first):
+            if old[start:end] == match.group():
+                yield start, match.start(), end - start
+                first = number + 1
+                break

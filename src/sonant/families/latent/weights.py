@@ -39,14 +39,20 @@ ORIGINAL_NAMES = (
 
 UNUSED = (
     "flow_lm.flow_net.w_s_t.{p*}",
+    "flow_lm.conditioner.learnt_padding",
     "flow_lm.conditioner.{name}.learnt_padding",
     "flow_lm.num_ema_updates",
     "mimi.quantizer.vq{p*}",
     "mimi.quantizer.logvar_proj.{p*}",
     "mimi.quantizer.logvar_param",
     "mimi.wavlm_{p*}",
+    "speaker_mimi.{p*}",
+    "flow_lm.speaker_proj_weight",
+    "mimi.encoder.{p*}",
+    "mimi.encoder_transformer.{p*}",
+    "mimi.downsample.{p*}",
 )
-"""What only training used."""
+"""What only training used, and parts of an encoder where a model has no use for them."""
 
 
 def lm_specs(lm: TransformerShape, flow: FlowShape) -> Specs:
@@ -188,6 +194,22 @@ def time_vectors(tensors: Mapping[str, Array], shape: FlowShape, norm: str) -> d
         embeddings = [_embedded(tensors, i, t, norm) for i, t in enumerate(shape.step_times(n))]
         out[f"{FLOW}.times.{n}"] = np.mean(embeddings, axis=0).astype(np.float32)
     return out
+
+
+class WithDerived(Mapping[str, Array]):
+    """The tensors of a checkpoint and what was derived from them; none is read before it is asked for."""
+
+    def __init__(self, tensors: Mapping[str, Array], derived: Mapping[str, Array]) -> None:
+        self._tensors, self._derived = tensors, derived
+
+    def __getitem__(self, name: str) -> Array:
+        return self._derived[name] if name in self._derived else self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._tensors), **dict.fromkeys(self._derived)})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _embedded(tensors: Mapping[str, Array], i: int, time: float, norm: str) -> NDArray[np.float64]:

@@ -17,26 +17,33 @@ TIME_NORMS = {"rms": "mean_square", "rms_var": "variance"}
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """What is added to every frame: rows x width of the speakers table and the row in use, and the embedding of the
-    duration delta."""
+class SpeakersCondition:
+    """How many speak: the table [rows, width] of num_speakers, and the row in use."""
 
-    speaker_rows: int
-    speaker_width: int
-    speaker_row: int
-    delta_width: int
-    delta_scale: float
-    delta_max_period: float
+    rows: int
+    width: int
+    row: int
+
+
+@dataclass(frozen=True)
+class DeltaCondition:
+    """How long the speech takes: the sinusoidal embedding of duration_delta."""
+
+    width: int
+    scale: float
+    max_period: float
 
 
 @dataclass(frozen=True)
 class PhononConfig:
-    """Sizes, and the defaults of sampling. null_audio_empty, null_text_empty: what guidance compares with."""
+    """Sizes, and the defaults of sampling. speakers, delta: what is added to every frame, None where a model has no
+    such condition. null_audio_empty, null_text_empty: what guidance compares with."""
 
     lm: TransformerShape
     flow: FlowShape
     codec: MimiShape
-    conditions: Conditions
+    speakers: SpeakersCondition | None
+    delta: DeltaCondition | None
     text_rows: int
     voice_width: int
     time_norm: str
@@ -64,8 +71,9 @@ def parse(stated: Stated, where: str) -> PhononConfig:
 
 
 def _gradium(fields: Fields) -> PhononConfig:
-    """Where a released value is unknown: time_rms_norm is rms_var if not stated, as in Gradium's runtime."""
+    """What Gradium's runtime need not find in it has that runtime's default (time_rms_norm: rms_var)."""
     lm, mimi = fields.sub("flow_lm"), fields.sub("mimi")
+    conditioners = _gradium_conditioners(fields)
     width, heads = lm.size("d_model"), lm.size("num_heads")
     codec = _gradium_codec(mimi)
     lm.must_be("lut_dim", width)
@@ -75,13 +83,14 @@ def _gradium(fields: Fields) -> PhononConfig:
         flow=FlowShape("lsd", lm.size("ldim"), width, lm.size("flow_dim"), lm.size("flow_depth"),
                        steps=fields.size("lsd_decode_steps")),
         codec=codec,
-        conditions=_gradium_conditions(fields),
+        speakers=_gradium_speakers(conditioners.get("num_speakers")),
+        delta=_gradium_delta(conditioners.get("duration_delta")),
         text_rows=lm.size("n_bins") + 1,
         voice_width=mimi.size("dimension"),
         time_norm=TIME_NORMS[lm.choice("time_rms_norm", tuple(TIME_NORMS), "rms_var")],
         sample_rate=mimi.size("sample_rate"),
         frame_rate_hz=mimi.number("frame_rate"),
-        temperature=fields.number("temp"),
+        temperature=fields.number("temp", 0.3),
         eos_threshold=fields.number("eos_threshold"),
         null_audio_empty=fields.flag("cfg_null_audio_empty", False),
         null_text_empty=fields.flag("cfg_null_text_empty", False),
@@ -108,20 +117,34 @@ def _gradium_codec(mimi: Fields) -> MimiShape:
     return MimiShape(mimi.size("quantizer_dimension"), round(fast_hz / slow_hz), layers, seanet)
 
 
-def _gradium_conditions(fields: Fields) -> Conditions:
-    """num_speakers is "1" and duration_delta 0 unless a caller says otherwise."""
-    listed = fields.values.get("conditioners")
-    found = {c.get("name"): Fields(c, f"{fields.where}: conditioners")
-             for c in (listed if isinstance(listed, list) else []) if isinstance(c, dict)}
-    for name in ("num_speakers", "duration_delta"):
-        if name not in found:
-            raise CheckpointError(f"{fields.where}: no conditioner {name!r}; is this the configuration of Phonon?")
-    lut, delta = found["num_speakers"].sub("lut"), found["duration_delta"].sub("continuous")
+def _gradium_conditioners(fields: Fields) -> dict[str, Fields]:
+    """By name. Raises CheckpointError for one that is not known, whose value nobody would give."""
+    listed = fields.values.get("conditioners") or []
+    if not isinstance(listed, list) or not all(isinstance(c, dict) for c in listed):
+        raise CheckpointError(f"{fields.where}: conditioners must be a list of objects")
+    found = {str(c.get("name")): Fields(c, f"{fields.where}: conditioner {c.get('name')!r:.40}") for c in listed}
+    unknown = sorted(set(found) - {"num_speakers", "duration_delta"})
+    if unknown:
+        raise CheckpointError(f"{fields.where}: conditioner {unknown[0]!r:.40} is not known to this engine")
+    return found
+
+
+def _gradium_speakers(fields: Fields | None) -> SpeakersCondition | None:
+    """One speaker."""
+    if fields is None:
+        return None
+    lut = fields.sub("lut")
     values = lut.strings("possible_values")
     if "1" not in values:
-        raise CheckpointError(f"{fields.where}: num_speakers cannot be '1', only {', '.join(values)}")
-    return Conditions(lut.size("n_bins") + 1, lut.size("dim"), values.index("1"), delta.size("dim"),
-                      delta.number("scale_factor"), delta.number("max_period"))
+        raise CheckpointError(f"{lut.where}: it cannot be '1', only {', '.join(values)}")
+    return SpeakersCondition(lut.size("n_bins") + 1, lut.size("dim"), values.index("1"))
+
+
+def _gradium_delta(fields: Fields | None) -> DeltaCondition | None:
+    if fields is None:
+        return None
+    inner = fields.sub("continuous")
+    return DeltaCondition(inner.size("dim"), inner.number("scale_factor"), inner.number("max_period"))
 
 
 def _transformers(fields: Fields, codec: Fields) -> PhononConfig:
@@ -130,10 +153,11 @@ def _transformers(fields: Fields, codec: Fields) -> PhononConfig:
         lm=port.lm_shape(fields),
         flow=port.flow_shape(fields, ("lsd",)),
         codec=port.codec_shape(codec),
-        conditions=Conditions(fields.size("num_speakers_vocab_size", 32), fields.size("num_speakers_embedding_dim", 16),
-                              fields.size("num_speakers", 1), fields.size("duration_delta_embedding_dim", 128),
-                              fields.number("duration_delta_scale", 1000.0),
-                              fields.number("duration_delta_max_period", 10_000.0)),
+        speakers=SpeakersCondition(fields.size("num_speakers_vocab_size", 32),
+                                   fields.size("num_speakers_embedding_dim", 16), fields.size("num_speakers", 1)),
+        delta=DeltaCondition(fields.size("duration_delta_embedding_dim", 128),
+                             fields.number("duration_delta_scale", 1000.0),
+                             fields.number("duration_delta_max_period", 10_000.0)),
         text_rows=fields.size("vocab_size"),
         voice_width=fields.size("audio_prompt_dim", 512),
         time_norm="mean_square",

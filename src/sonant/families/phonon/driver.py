@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 from sonant.backends.backend import Backend
-from sonant.errors import CheckpointError
-from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
+from sonant.errors import CheckpointError, InputError
+from sonant.families.latent.driver import LatentDriver, Setup, base_language, first_of, piece_seed
 from sonant.families.latent.frames import ChunkRequest, LatentFrames
 from sonant.families.latent.front import Chunk, FrontEnd
 from sonant.families.latent.heads import Head
@@ -29,10 +29,10 @@ class PhononDriver(LatentDriver):
     def __init__(self, config: PhononConfig, weights: Weights, backend: Backend, setup: Setup,
                  speed_map: SpeedMap) -> None:
         self.config, self._speeds = config, speed_map
-        self.capabilities = setup.capabilities(cloning=False, speed=True)
-        language = setup.language if setup.language in NORMALIZED else "none"
-        front = FrontEnd(tokenizer=setup.tokenizer, rules=PhononRules(), language=language,
-                         frame_rate_hz=config.frame_rate_hz)
+        self.capabilities = setup.capabilities(cloning=False, speed=config.delta is not None)
+        fronts = {language: FrontEnd(tokenizer=setup.tokenizer, rules=PhononRules(), frame_rate_hz=config.frame_rate_hz,
+                                     language=language if language in NORMALIZED else "none")
+                  for language in map(base_language, setup.languages)}
 
         def frames(heads: tuple[Head, ...], rows: int) -> LatentFrames:
             networks = load_networks(config, weights, backend, precision=setup.precision, heads=heads,
@@ -40,11 +40,14 @@ class PhononDriver(LatentDriver):
             return PhononFrames(networks, rows)
 
         reader = VoiceReader(config.lm, weights["flow_lm.speaker_proj_weight"], None)
-        super().__init__(setup, front, frames, reader, config.sample_rate)
+        super().__init__(setup, fronts, frames, reader, config.sample_rate)
         self._condition = functools.lru_cache(64)(lambda delta: condition(config, weights, delta))
 
     def check(self, options: SpeakOptions) -> None:
         super().check(options)
+        if options.speed != 1 and not self.capabilities.speed:
+            raise InputError(f"speed is {options.speed!r}; this Phonon model was trained without control of its speed: "
+                             "leave it at 1")
         delta_of(options.speed, self._speeds)
 
     def request(self, piece: Chunk, index: int, options: SpeakOptions) -> ChunkRequest:

@@ -11,7 +11,7 @@ import numpy as np
 from sonant.backends.backend import Backend, CancelFlag
 from sonant.errors import CheckpointError
 from sonant.families.latent.frames import ChunkRequest, LatentFrames, LatentStream, Networks, load_tables
-from sonant.families.latent.weights import time_vectors
+from sonant.families.latent.weights import WithDerived, time_vectors
 from sonant.families.phonon import model
 from sonant.families.phonon.config import PhononConfig
 from sonant.families.phonon.weights import PADDING
@@ -44,21 +44,23 @@ def load_networks(
         model.step_program(config, precision=precision, heads=heads, guided=guided),
         model.codec_program(config, precision=precision),
     ]
-    whole = {**weights, **time_vectors(weights, config.flow, config.time_norm)}
+    whole = WithDerived(weights, time_vectors(weights, config.flow, config.time_norm))
     prefill, step, codec = backend.load_all(programs, whole, cache=cache)
     return Networks(prefill, step, codec, **load_tables(weights), frame_rate_hz=config.frame_rate_hz,
                     capacity=model.CAPACITY)
 
 
 def condition(config: PhononConfig, weights: Weights, duration_delta: float) -> Array:
-    """[D]: who speaks (one speaker) plus how long it takes, a sinusoid of the delta."""
-    given, at = config.conditions, "flow_lm.conditioner"
-    speaker = weights[f"{at}.num_speakers.embed.weight"][given.speaker_row].astype(np.float64)
-    half = given.delta_width // 2
-    phase = given.delta_scale * duration_delta / given.delta_max_period ** (np.arange(half) / (half - 1))
-    delta = np.concatenate([np.cos(phase), np.sin(phase)])
-    summed: Array = weights[f"{at}.num_speakers.output_proj.weight"] @ speaker
-    summed = summed + weights[f"{at}.duration_delta.output_proj.weight"] @ delta
+    """[D]: who speaks (one speaker) plus how long it takes, a sinusoid of the delta; what the model has of the two."""
+    summed = np.zeros(config.lm.width)
+    at = "flow_lm.conditioner"
+    if config.speakers is not None:
+        speaker = weights[f"{at}.num_speakers.embed.weight"][config.speakers.row]
+        summed += weights[f"{at}.num_speakers.output_proj.weight"] @ speaker.astype(np.float64)
+    if config.delta is not None:
+        half = config.delta.width // 2
+        phase = config.delta.scale * duration_delta / config.delta.max_period ** (np.arange(half) / (half - 1))
+        summed += weights[f"{at}.duration_delta.output_proj.weight"] @ np.concatenate([np.cos(phase), np.sin(phase)])
     return summed.astype(np.float32)
 
 

@@ -13,16 +13,18 @@ PADDING = "flow_lm.conditioner.learnt_padding"
 
 def phonon_tensors(config: PhononConfig, names: frozenset[str] = frozenset()) -> Specs:
     """Every tensor by its name, in the layout of the checkpoints but for convolutions."""
-    width, given = config.lm.width, config.conditions
+    width, speakers, delta = config.lm.width, config.speakers, config.delta
     out = {
         "flow_lm.conditioner.embed.weight": TensorSpec((config.text_rows, width)),
         "flow_lm.speaker_proj_weight": TensorSpec((width, config.voice_width)),
-        "flow_lm.conditioner.num_speakers.embed.weight": TensorSpec((given.speaker_rows, given.speaker_width)),
-        "flow_lm.conditioner.num_speakers.output_proj.weight": TensorSpec((width, given.speaker_width)),
-        "flow_lm.conditioner.duration_delta.output_proj.weight": TensorSpec((width, given.delta_width)),
         **lm_specs(config.lm, config.flow),
         **decoder_specs(config.codec),
     }
+    if speakers is not None:
+        out["flow_lm.conditioner.num_speakers.embed.weight"] = TensorSpec((speakers.rows, speakers.width))
+        out["flow_lm.conditioner.num_speakers.output_proj.weight"] = TensorSpec((width, speakers.width))
+    if delta is not None:
+        out["flow_lm.conditioner.duration_delta.output_proj.weight"] = TensorSpec((width, delta.width))
     return out | ({PADDING: TensorSpec((1, 1, width))} if PADDING in names else {})
 
 

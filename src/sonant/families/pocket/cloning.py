@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sonant.audio.recording import Recording
+from sonant.audio.reader import Recording
+from sonant.audio.stages import Resampler
 from sonant.checkpoint.safetensors import write_safetensors
-from sonant.errors import InputError
+from sonant.errors import InputError, MissingExtra
 
 _LOG = logging.getLogger("sonant.pocket")
 
@@ -24,8 +25,9 @@ end, the rest is faded out, silence is appended. As in pocket_tts 4.0.1."""
 
 
 def clip_of(recording: Recording, sample_rate: int) -> np.ndarray:
-    """The samples [S] to encode. Raises InputError for a recording that is silent, clipped or too short."""
-    samples = recording.at(sample_rate).samples
+    """The samples [S] to encode. Raises InputError for a recording that is silent, clipped or too short, MissingExtra
+    where it has another rate and nothing is installed that changes it."""
+    samples = _resampled(recording, sample_rate)
     peak = float(np.abs(samples).max(initial=0.0))
     if peak < SILENT_PEAK:
         raise InputError(f"the recording is silent (its loudest sample is {peak:.2g} of full scale); give one with "
@@ -41,6 +43,16 @@ def clip_of(recording: Recording, sample_rate: int) -> np.ndarray:
         raise InputError(f"the recording has {spoken_s:.2f} s of sound; wanted at least {SHORTEST_S:g} s, best 5 to "
                          f"{LONGEST_S:g} s of one person speaking")
     return end_on_pause(samples, sample_rate)
+
+
+def _resampled(recording: Recording, sample_rate: int) -> np.ndarray:
+    if recording.sample_rate == sample_rate:
+        return recording.samples
+    try:
+        resampler = Resampler(recording.sample_rate, sample_rate)
+    except ImportError as error:
+        raise MissingExtra(f"a recording at {recording.sample_rate} Hz, not {sample_rate} Hz,", "audio") from error
+    return np.concatenate([resampler.push(recording.samples), resampler.finish()])
 
 
 def end_on_pause(samples: np.ndarray, sample_rate: int) -> np.ndarray:

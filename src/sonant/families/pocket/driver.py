@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sonant.audio.recording import Recording
+from sonant.audio.reader import Recording
 from sonant.backends.backend import Backend, CancelFlag, Executable
 from sonant.errors import CheckpointError, InputError, TextError
 from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
@@ -40,7 +40,8 @@ class PocketDriver(LatentDriver):
         self.config, self._weights, self._backend, self._language = config, weights, backend, setup.language
         self._cache = setup.cache
         self._encoder: Executable | None = None
-        self.capabilities = setup.capabilities(cloning=can_clone(frozenset(weights)), speed=False)
+        cloning = setup.may_clone and can_clone(frozenset(weights)) and bool(np.any(weights[SPEAKER]))
+        self.capabilities = setup.capabilities(cloning=cloning, speed=False)
         front = FrontEnd(tokenizer=setup.tokenizer, rules=config.rules, frame_rate_hz=config.frame_rate_hz)
 
         def frames(heads: tuple[Head, ...], rows: int) -> LatentFrames:
@@ -49,7 +50,7 @@ class PocketDriver(LatentDriver):
             return LatentFrames(networks, rows)
 
         reader = VoiceReader(config.lm, weights.get(SPEAKER), bos_row(config, weights))
-        super().__init__(setup, front, frames, reader, config.sample_rate)
+        super().__init__(setup, {setup.language: front}, frames, reader, config.sample_rate)
 
     def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
               cancel: CancelFlag | None = None) -> None:

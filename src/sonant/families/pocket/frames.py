@@ -9,7 +9,7 @@ import numpy as np
 
 from sonant.backends.backend import Backend, CancelFlag, Executable
 from sonant.families.latent.frames import Networks, load_tables
-from sonant.families.latent.weights import time_vectors
+from sonant.families.latent.weights import WithDerived, time_vectors
 from sonant.families.pocket import model
 from sonant.families.pocket.config import PocketConfig
 from sonant.layers.mimi import MOST_FRAMES
@@ -34,7 +34,7 @@ def load_networks(
         model.step_program(config, precision=precision, heads=heads, noise_clamp=noise_clamp),
         model.codec_program(config, precision=precision),
     ]
-    whole = {**weights, **time_vectors(weights, config.flow, TIME_NORM)}
+    whole = WithDerived(weights, time_vectors(weights, config.flow, TIME_NORM))
     prefill, step, codec = backend.load_all(programs, whole, cache=cache)
     return Networks(prefill, step, codec, **load_tables(weights), frame_rate_hz=config.frame_rate_hz,
                     capacity=model.CAPACITY)

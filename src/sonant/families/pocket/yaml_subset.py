@@ -100,7 +100,7 @@ class _Reader:
         for i, c in enumerate(line):
             if quote:
                 quote = "" if c == quote else quote
-            elif c in "'\"" and (i == 0 or line[i - 1] in " -"):
+            elif c in "'\"" and (i == 0 or line[i - 1] in " -'"):  # a quote doubled inside one opens it again
                 quote = c
             elif c == "#" and (i == 0 or line[i - 1] == " "):
                 return line[:i]

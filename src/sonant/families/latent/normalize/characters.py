@@ -5,6 +5,7 @@ A comma or full stop swallows the white space and most marks before it, so that 
 
 from __future__ import annotations
 
+import re
 import string
 import unicodedata
 
@@ -36,6 +37,8 @@ _OWN_LETTERS = frozenset("ÀÁÂÃÄÅÇÈÉÊËÍÎÏÑÓÔÕÖÙÚÛÜàáâã
 _FOLDED = (0xC0, 0x1EFA)
 _PICTURES = ((0x1F000, 0x1FAFF), (0x2600, 0x27BF), (0x2B00, 0x2BFF), (0xFE0F, 0xFE0F), (0x200D, 0x200D))
 _LOOK_AHEAD = 64
+# What no rule changes, and words parted by one space.
+_ORDINARY = re.compile("[A-Za-z0-9]+(?: [A-Za-z]+)*")
 
 
 def read_signs(text: Traced, language: Language) -> Traced:
@@ -97,6 +100,12 @@ class Appender:
         for letter in text:
             self.push(letter, start, end)
 
+    def copy(self, source: Traced, start: int, end: int) -> None:
+        """source[start:end], in which there is nothing that swallows."""
+        self.letters += source.text[start:end]
+        self.starts += source.starts[start:end]
+        self.ends += source.ends[start:end]
+
     def say(self, words: str, start: int, end: int) -> None:
         """Words of their own, with spaces around them."""
         self.space(start, end)
@@ -122,14 +131,17 @@ class _Signs:
     def read(self) -> Traced:
         while self.next < len(self.text):
             self.at = self.next
-            self.next += 1
-            self._read(self.text[self.at])
+            run = _ORDINARY.match(self.text, self.at)
+            if run:
+                self.next = run.end()
+                self.out.copy(self.source, self.at, self.next)
+            else:
+                self.next += 1
+                self._read(self.text[self.at])
         return self.out.written()
 
     def _read(self, sign: str) -> None:
-        if sign.isascii() and sign.isalnum():
-            self._push(sign)
-        elif sign in _PLAIN:
+        if sign in _PLAIN:
             self._push(_PLAIN[sign])
         elif sign in self.names:
             self._say(self.names[sign])
@@ -185,12 +197,10 @@ class _Signs:
 
     def _thousands_lead(self) -> int:
         """How many digits a number has that groups of three may follow; 0 when none may."""
-        letters = self.out.letters
-        count = 0
-        while count < len(letters) and letters[-1 - count] in _DIGITS:
-            count += 1
-        before = "".join(letters[: len(letters) - count])
-        if not 1 <= count <= 3 or letters[-count] == "0" or before[-1:].isalnum() or before[-1:] in (",", "."):
+        last = "".join(self.out.letters[-8:])
+        before = last.rstrip(string.digits)
+        count = len(last) - len(before)
+        if not 1 <= count <= 3 or last[-count] == "0" or before[-1:].isalnum() or before[-1:] in (",", "."):
             return 0
         return 0 if before.rstrip()[-1:] in _DIGITS else count
 

@@ -19,33 +19,34 @@ _INTERNATIONAL = {"1": (3, 3, 4, 3), "34": (3,), "351": (3,)}
 _MOBILE_DE, _CITY_DE = ("15", "16", "17"), ("30", "40", "69")
 
 
-def digit_groups(words: Sequence[str], at: int, language: Language) -> tuple[str, int] | None:
+def digit_groups(words: Sequence[str], at: int, language: Language) -> list[str] | None:
     """Digits and capitals in groups, read one by one: three groups that are no years, or two of a phone number."""
     has_plus = words[at].startswith("+")
     groups: list[str] = []
     end = ""
-    for word in words[at:] if words[at][:1] in "+0123456789" or words[at][:1].isupper() else ():
-        body, end = without_end(word if groups or not has_plus else word[1:])
+    for number in range(at, len(words)):
+        body, behind = without_end(words[number][has_plus and number == at :])
         if not _GROUP.fullmatch(body):
-            end = ""
             break
         groups.append(body)
+        end = behind
         if end:
             break
     are_years = all(len(group) == 4 and group[:2] in ("19", "20") for group in groups)
     is_phone = len(groups) == 2 and (has_plus or any(group[0] == "0" for group in groups))
     if not is_phone and (len(groups) < 3 or are_years):
         return None
-    said = ", ".join(spelled(group, language) for group in groups)
-    return (f"{language.plus} {said}{end}" if has_plus else said + end), len(groups)
+    said = [spelled(group, language) + "," for group in groups]
+    said[0] = f"{language.plus} {said[0]}" if has_plus else said[0]
+    return [*said[:-1], said[-1][:-1] + end]
 
 
-def ending_in(before: str, words: Sequence[str], language: Language) -> tuple[str, int] | None:
+def ending_in(before: str, words: Sequence[str], language: Language) -> list[str] | None:
     """A card ending in -4098: the dash is no minus."""
     if before.lower() not in _ENDING or len(words) < 2 or words[0] != "in":
         return None
     code, end = without_end(words[1])
-    return (f"in {spelled(code[1:], language)}{end}", 2) if _ENDING_CODE.fullmatch(code) else None
+    return ["in", spelled(code[1:], language) + end] if _ENDING_CODE.fullmatch(code) else None
 
 
 def dashed_digits(word: str, language: Language) -> str | None:

@@ -34,7 +34,7 @@ def amount(word: str, language: Language) -> str | None:
     return said + end
 
 
-def scaled_amount(words: Sequence[str], language: Language) -> tuple[str, int] | None:
+def scaled_amount(words: Sequence[str], language: Language) -> list[str] | None:
     """$2 million, R$ 3 bi: the scale is read before the currency."""
     if len(words) < 2:
         return None
@@ -42,10 +42,10 @@ def scaled_amount(words: Sequence[str], language: Language) -> tuple[str, int] |
     scale, end = without_end(words[1])
     if scale in language.short_scales:
         scale = language.short_scales[scale][digits != "1"]
-    if not sign or words[0].startswith("-") or scale not in language.scale_words:
+    found = read_number(digits, language)
+    if not sign or words[0].startswith("-") or scale not in language.scale_words or not found or found[1]:
         return None
-    said = _in_scale(digits, scale, sign, language)
-    return (said + end, 2) if said else None
+    return [found[0], _named(scale, language.money[sign][1], language) + end]
 
 
 def _taken_apart(word: str, language: Language) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from sonant.families.latent.normalize.languages import Language
 
 ENDS = "!?.:,;…"
 """The marks that a rule leaves behind a word."""
-_TOO_LARGE = 10**12
+_MOST_DIGITS = 12
 _YEARS = range(1900, 2100)
 _CODE = re.compile("0[0-9]+")
 _RANGE = re.compile("([0-9]+)-([0-9]+)")
@@ -47,15 +47,16 @@ def spelled(code: str, language: Language) -> str:
 
 
 def read_number(word: str, language: Language) -> tuple[str, str] | None:
-    """What a number is read as, and the marks behind it; None for anything else and from 10**12 on."""
+    """What a number is read as, and the marks behind it; None for anything else and for more than 12 digits."""
     if _CODE.match(word):
         return None
     match = _pattern(language.decimal, _group(word, language)).fullmatch(word)
     if not match:
         return None
-    value = int(re.sub("[^0-9]", "", match["whole"]))
-    if value >= _TOO_LARGE:
+    digits = re.sub("[^0-9]", "", match["whole"]).lstrip("0")
+    if len(digits) > _MOST_DIGITS:
         return None
+    value = int(digits or "0")
     said = str(value) if value < 1000 or value in _YEARS else _in_scales(value, language)
     if match["part"]:
         said += f" {language.point} {match['part']}"
@@ -85,7 +86,7 @@ def _group(word: str, language: Language) -> str:
 @cache
 def _pattern(decimal: str, group: str) -> re.Pattern[str]:
     """minus, whole part, decimals, marks. Groups have three digits: 1,2,3 is a list, not 123."""
-    grouped = f"[0-9]{{1,3}}(?:{re.escape(group)}[0-9]{{3}})+|" if group else ""
+    grouped = f"[0-9]+(?:{re.escape(group)}[0-9]{{3}})+|" if group else ""
     return re.compile(
         f"(?P<minus>-?)(?P<whole>{grouped}[0-9]+)(?:{re.escape(decimal)}(?P<part>[0-9]+))?(?P<end>[{re.escape(ENDS)}]*)"
     )

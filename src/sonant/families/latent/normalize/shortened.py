@@ -24,13 +24,13 @@ def abbreviation(word: str, language: Language) -> str | None:
     return full + end if full else None
 
 
-def rank(words: Sequence[str], language: Language) -> tuple[str, int] | None:
+def rank(words: Sequence[str], language: Language) -> list[str] | None:
     """Lt Col, which would be read word by word."""
     if len(words) < 2:
         return None
     second, end = without_end(words[1])
     full = language.ranks.get(f"{words[0]} {second}")
-    return (full + end, 2) if full else None
+    return (full + end).split(" ") if full else None
 
 
 def elongation(word: str, language: Language) -> str | None:

@@ -44,9 +44,8 @@ def rewrite(text: Traced, language: Language, rules: Set[str]) -> Traced:
     while at < len(words):
         row = _row(out[-1].text if out else "", words, at, language, rules)
         if row:
-            said, used = row
-            out.append(text[places[at][0] : places[at + used - 1][1]].respelled(said))
-            at += used
+            out += (text[slice(*places[at + i])].respelled(said) for i, said in enumerate(row))
+            at += len(row)
         else:
             out.append(_word(text[slice(*places[at])], language, rules))
             at += 1
@@ -70,9 +69,9 @@ def _word(word: Traced, language: Language, rules: Set[str]) -> Traced:
 
 def _row(
     before: str, words: Sequence[str], at: int, language: Language, rules: Set[str]
-) -> tuple[str, int] | None:
-    """What several words from `at` on are read as, and how many they are; None if they are not read together."""
-    found: tuple[str, int] | None = None
+) -> list[str] | None:
+    """What the words from `at` on are read as, one by one, if they are read together."""
+    found: list[str] | None = None
     if "currency" in rules:
         found = scaled_amount(words[at : at + 2], language)
     if not found and "numbers" in rules:

@@ -1,0 +1,95 @@
+"""What a node costs at given sizes: arithmetic and memory traffic, counted from shapes. For rooflines, not plans.
+
+FLOP counts a multiplication and an addition as two, and one for each step of a pointwise chain; moves count none.
+Bytes are what a perfect cache would still have to fetch once: operands, weights in their stored type, and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sonant.program import steps
+from sonant.program.dims import Dim, product
+from sonant.program.program import Node, Value
+
+_BYTES = {"f32": 4.0, "i32": 4.0, "f16": 2.0, "bf16": 2.0, "q8": 34 / 32}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """flop: arithmetic. weight_bytes, activation_bytes: read and written."""
+
+    flop: int
+    weight_bytes: int
+    activation_bytes: int
+
+
+def cost(node: Node, sizes: Mapping[str, int]) -> Cost:
+    """Of one run of `node`; of a loop, of nothing but what goes in and comes out: its body's nodes have their own."""
+    weights = {v.name: v for v in node.inputs if v is not None and v.kind == "weight"}
+    others = {id(v): v for v in node.inputs if v is not None and v.kind != "weight"}
+    weight_bytes = sum(_elements(v, sizes) * _BYTES[v.dtype] for v in weights.values())
+    if node.op == "embedding":  # reads one row for each id
+        weight_bytes = _elements(node.outputs[0], sizes) * _BYTES["f32"]
+    moved = sum(_elements(v, sizes) for v in [*others.values(), *node.outputs]) * 4
+    return Cost(_flop(node, sizes), int(weight_bytes), moved + _state_bytes(node, sizes))
+
+
+def _elements(v: Value, sizes: Mapping[str, int]) -> int:
+    return product(v.shape).evaluate(sizes)
+
+
+def _flop(node: Node, sizes: Mapping[str, int]) -> int:
+    out = _elements(node.outputs[0], sizes) if node.outputs else 0
+    x = node.inputs[0] if node.inputs else None
+    if node.op in ("linear", "conv1d", "conv_transpose1d"):
+        return _dense_flop(node, sizes, out)
+    if node.op == "attention" and x is not None:
+        return 4 * _elements(x, sizes) * _keys(node, sizes)
+    if node.op == "lstm" and x is not None:
+        w_ih, w_hh = node.inputs[1], node.inputs[2]
+        assert w_ih is not None
+        assert w_hh is not None
+        per_step = product(w_ih.shape) + product(w_hh.shape)
+        return 2 * (product(x.shape[:2]) * per_step).evaluate(sizes)
+    if node.op in ("stft", "istft") and x is not None:
+        frames = max(_elements(x, sizes), out) // (int(node.attrs["n_fft"]) + 2)
+        return frames * 2 * int(node.attrs["n_fft"]) * int(node.attrs["n_fft"])
+    if node.op == "pointwise":
+        return out * len(steps.parse(node.attrs["steps"]))
+    if node.op in ("layer_norm", "instance_affine", "sample", "rope"):
+        return 6 * (_elements(x, sizes) if x is not None else 0)
+    return out if node.row.pointwise or node.op in ("sum", "mean", "max", "interpolate", "cumsum_turns") else 0
+
+
+def _dense_flop(node: Node, sizes: Mapping[str, int], out: int) -> int:
+    x, w = node.inputs[0], node.inputs[1]
+    assert x is not None
+    assert w is not None
+    # A transposed convolution puts every input row through every tap; the others gather taps for every output.
+    rows = product(x.shape[:-1]) * w.shape[0] if node.op == "conv_transpose1d" else Dim.of(out)
+    products = rows.evaluate(sizes) * int(product(w.shape[1:]))
+    before, after = (len(steps.parse(node.attrs[name])) for name in ("prologue", "epilogue"))
+    return 2 * products + before * _elements(x, sizes) + after * out
+
+
+def _keys(node: Node, sizes: Mapping[str, int]) -> int:
+    """Keys that a query looks at; of a state, at most its window or capacity."""
+    k = node.inputs[1]
+    assert k is not None
+    own, window = Dim.of(k.shape[1]).evaluate(sizes), int(node.attrs["window"])
+    if not node.attrs["state_k"]:
+        return min(own, window) if window else own
+    capacity = k.program.state(node.attrs["state_k"]).shape[0]
+    return min(window, capacity) if window else capacity
+
+
+def _state_bytes(node: Node, sizes: Mapping[str, int]) -> int:
+    """What a node reads of the states it names, for each of its rows."""
+    x = node.inputs[0] if node.inputs else None
+    names = [v for k, v in node.attrs.items() if k.startswith("state") and v]
+    if x is None or not names:
+        return 0
+    rows = Dim.of(x.shape[0]).evaluate(sizes)
+    return rows * sum(4 * int(product(x.program.state(n).shape)) for n in names)
