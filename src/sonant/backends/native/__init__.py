@@ -112,7 +112,7 @@ class NativeExecutable:
         if threads is not None and threads < 1:
             raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
         given, ready = self._bind(inputs)
-        outputs = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
+        outputs: list[np.ndarray] = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
         try:
             status = ready.plan.run(_addresses(given), _addresses(outputs), self._native_states(states),
                                     self.backend.pool, None if cancel is None else cancel.cells, seconds, threads or 0)
