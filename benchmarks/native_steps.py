@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -22,7 +23,6 @@ from sonant.layers.flow import FlowShape
 from sonant.layers.mimi import MimiShape
 from sonant.layers.seanet import SeanetShape
 from sonant.layers.transformer import TransformerShape
-from sonant.program import opset
 from sonant.program.program import Program
 
 CONFIG = PhononConfig(
@@ -86,13 +86,15 @@ def measure(name: str, precision: str, count: int, options: argparse.Namespace) 
     print(f"{name} {precision} x{count} {executable.backend.isa} {options.threads} threads: {1e3 * taken:8.3f} ms, "
           f"{1e3 * taken / count:7.3f} ms each, {peak:6.1f} GFLOP/s", flush=True)  # fmt: skip
     if options.ops:
-        seconds = np.zeros(len(opset.OPS))
+        seconds = np.zeros(len(executable.nodes))
         runs = 30
         for _ in range(runs):
             executable.run(inputs, states=states, seconds=seconds)
-        for i in np.argsort(-seconds):
-            if seconds[i] > 0:
-                print(f"    {list(opset.OPS)[i]:20} {1e6 * seconds[i] / runs:9.1f} us", flush=True)
+        by_op: Counter[str] = Counter()
+        for node, taken in zip(executable.nodes, seconds, strict=True):
+            by_op[node.op] += taken
+        for op, taken in by_op.most_common():
+            print(f"    {op:20} {1e6 * taken / runs:9.1f} us", flush=True)
 
 
 def main() -> None:
