@@ -112,7 +112,8 @@ def summary(errors_s: list[float]) -> str:
 
 
 def stretched(words: tuple[sonant.WordTiming, ...], recording: Recording) -> Iterator[float]:
-    """What the same reference gives without any warp: its times stretched from the first start to the end."""
+    """What the reference gives without any warp: its times stretched from the first to the last sound of a clean
+    recording."""
     loud = np.flatnonzero(np.abs(recording.samples) > 0.02 * np.abs(recording.samples).max()) / recording.sample_rate
     scale = (loud[-1] - loud[0]) / (words[-1].end_s - words[0].start_s)
     return (loud[0] + (w.start_s - words[0].start_s) * scale for w in words)
@@ -141,7 +142,7 @@ def main() -> None:
             seconds += time.perf_counter() - begun
             audio_s += len(heard.samples) / heard.sample_rate
             errors += [w.start_s - t for w, t in zip(placed.words, heard.starts_s, strict=True)]
-            plain += [t - true for t, true in zip(stretched(reference.words, heard), heard.starts_s, strict=True)]
+            plain += [t - true for t, true in zip(stretched(reference.words, recording), heard.starts_s, strict=True)]
             right.append(placed.match)
             other = spoken[(n * 7 + 5) % len(spoken)]
             if other is not reference and 0.5 < other.duration_s / reference.duration_s < 2:

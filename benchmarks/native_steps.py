@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +24,6 @@ from sonant.layers.flow import FlowShape
 from sonant.layers.mimi import MimiShape
 from sonant.layers.seanet import SeanetShape
 from sonant.layers.transformer import TransformerShape
-from sonant.program import opset
 from sonant.program.program import Program
 
 CONFIG = PhononConfig(
@@ -89,13 +89,15 @@ def measure(name: str, precision: str, count: int, options: argparse.Namespace) 
     sys.stdout.write(text)
     sys.stdout.flush()
     if options.ops:
-        seconds = np.zeros(len(opset.OPS))
+        seconds = np.zeros(len(executable.nodes))
         runs = 30
         for _ in range(runs):
             executable.run(inputs, states=states, seconds=seconds)
-        for i in np.argsort(-seconds):
-            if seconds[i] > 0:
-                sys.stdout.write(f"    {list(opset.OPS)[i]:20} {1e6 * seconds[i] / runs:9.1f} us\n")
+        by_op: Counter[str] = Counter()
+        for node, spent in zip(executable.nodes, seconds, strict=True):
+            by_op[node.op] += spent
+        for op, spent in by_op.most_common():
+            sys.stdout.write(f"    {op:20} {1e6 * spent / runs:9.1f} us\n")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@
 #include "../runtime/isa.h"
 #include "../runtime/platform.h"
 #include "../runtime/pool.h"
+#include "../runtime/probe.h"
 
 namespace nb = nanobind;
 
@@ -127,13 +128,26 @@ int run(sonant::BoundPlan& plan, const Addresses& inputs, const Addresses& outpu
   r.threads = threads;
   if (cancel && cancel->shape(0) > 0) r.cancel = cancel->data();
   if (seconds) {
-    if (seconds->shape(0) != static_cast<size_t>(sonant::kOps)) {
-      throw std::invalid_argument("seconds must have one place per op");
-    }
     r.seconds = seconds->data();
+    r.n_seconds = static_cast<int64_t>(seconds->shape(0));
   }
   nb::gil_scoped_release release;
   return static_cast<int>(plan.run(r, pool));
+}
+
+double peak_rate(const std::string& kind, const std::string& isa, Pool& pool, double budget_s) {
+  const sonant::Probes& probes = sonant::kernels_of(isa).probes;
+  nb::gil_scoped_release release;
+  if (kind == "f32") return sonant::peak_rate(probes.f32, pool, budget_s);
+  if (kind == "bf16") return sonant::peak_rate(probes.bf16, pool, budget_s);
+  if (kind == "int8") return sonant::peak_rate(probes.int8, pool, budget_s);
+  throw std::invalid_argument("products are f32, bf16 or int8, not '" + kind + "'");
+}
+
+double read_rate(int64_t bytes, const std::string& isa, Pool& pool, double budget_s) {
+  const sonant::Probes& probes = sonant::kernels_of(isa).probes;
+  nb::gil_scoped_release release;
+  return sonant::read_rate(probes.read, bytes, pool, budget_s);
 }
 
 }  // namespace
@@ -157,10 +171,16 @@ NB_MODULE(_native, m) {
   nb::class_<sonant::BoundPlan>(m, "Plan", "Bytecode (native/runtime/bytecode.h), checked; ValueError where malformed.")
       .def("__init__", &make_plan, nb::arg("bytecode"), nb::arg("weights"), nb::arg("n_inputs"), nb::arg("n_outputs"),
            nb::arg("n_states"), nb::arg("arena_bytes"), nb::arg("isa"))
-      .def(
-          "run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"), nb::arg("pool"),
-          nb::arg("cancel").none() = nb::none(), nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
-          "Play it: 0 when done, 1 when cancelled. inputs, outputs: addresses. `seconds` (f64, one place per op) has "
-          "the time of each op added; `threads` is how many of the pool's may compute, 0 for all. RuntimeError is what "
-          "a kernel refuses.");
+      .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"), nb::arg("pool"),
+           nb::arg("cancel").none() = nb::none(), nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
+           "Play it: 0 when done, 1 when cancelled. inputs, outputs: addresses. `seconds` (f64, one place per "
+           "instruction, "
+           "block after block; a loop has none) has the time of each added; `threads` is how many of the pool's may "
+           "compute, 0 for all. RuntimeError is what "
+           "a kernel refuses.");
+  m.def("peak_rate", &peak_rate, nb::arg("kind"), nb::arg("isa"), nb::arg("pool"), nb::arg("budget_s"),
+        "Arithmetic operations a second of f32, bf16 or int8 products on all threads of the pool, the best within "
+        "`budget_s`; 0 where the instruction set has no such products.");
+  m.def("read_rate", &read_rate, nb::arg("bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("budget_s"),
+        "Bytes a second that all threads of the pool read, over and over, of `bytes` shared out among them.");
 }

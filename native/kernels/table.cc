@@ -9,6 +9,8 @@ const KernelTable& table();
 
 namespace SONANT_ISA {
 
+Probes probes();
+
 #define SONANT_DECLARE(name) void name(const Call&, Context&);
 #define SONANT_ENTER(name) t.kernels[static_cast<int>(Op::name)] = name;
 
@@ -19,6 +21,7 @@ const KernelTable& table() {
   static const KernelTable all = [] {
     KernelTable t = avx512::table();
     SONANT_PRECISION_KERNELS(SONANT_ENTER)
+    t.probes = probes();
     return t;
   }();
   return all;
@@ -30,6 +33,7 @@ const KernelTable& table() {
   static const KernelTable all = [] {
     KernelTable t;
     SONANT_KERNELS(SONANT_ENTER)
+    t.probes = probes();
     return t;
   }();
   return all;

@@ -35,31 +35,43 @@ bool all_set(const Tensor& t) {
 class Player {
  public:
   Player(const Run& run, const Code& code, const KernelTable& kernels, Context context)
-      : run_(run), code_(code), kernels_(kernels), context_(context) {}
+      : run_(run), code_(code), kernels_(kernels), context_(context) {
+    int64_t n = 0;
+    for (const auto& block : code.blocks) {
+      if (run.seconds != nullptr) clocks_.push_back(run.seconds + n);
+      n += static_cast<int64_t>(block.size());
+    }
+    if (run.seconds != nullptr && n != run.n_seconds) {
+      throw std::invalid_argument("seconds has " + std::to_string(run.n_seconds) + " places for " + std::to_string(n) +
+                                  " instructions");
+    }
+  }
 
   Outcome play(size_t block, int depth) {
     if (depth > kMostNested) throw std::invalid_argument("bytecode: loops nested too deeply");
-    for (const Instruction& i : code_.blocks[block]) {
+    const std::vector<Instruction>& instructions = code_.blocks[block];
+    for (size_t at = 0; at < instructions.size(); ++at) {
+      const Instruction& i = instructions[at];
       if (run_.cancel != nullptr && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED) != 0) return Outcome::cancelled;
       if (i.op == Op::loop) {
         if (loop(i.call, depth) == Outcome::cancelled) return Outcome::cancelled;
       } else {
-        kernel(i);
+        kernel(i, clocks_.empty() ? nullptr : clocks_[block] + at);
       }
     }
     return Outcome::done;
   }
 
  private:
-  void kernel(const Instruction& i) {
+  void kernel(const Instruction& i, double* seconds) {
     const Kernel f = kernels_.kernels[static_cast<int>(i.op)];
     if (f == nullptr) {
       throw std::runtime_error(std::string(row_of(i.op).name) + ": the native backend has no kernel for this op");
     }
-    if (run_.seconds == nullptr) return f(i.call, context_);
+    if (seconds == nullptr) return f(i.call, context_);
     const auto start = Clock::now();
     f(i.call, context_);
-    run_.seconds[static_cast<int>(i.op)] += std::chrono::duration<double>(Clock::now() - start).count();
+    *seconds += std::chrono::duration<double>(Clock::now() - start).count();
   }
 
   Outcome loop(const Call& c, int depth) {
@@ -114,6 +126,7 @@ class Player {
   const Code& code_;
   const KernelTable& kernels_;
   Context context_;
+  std::vector<double*> clocks_;  // where the places of each block begin in `seconds`; empty where nobody asks
 };
 
 // A pool as one run sees it.

@@ -18,7 +18,8 @@ struct Run {
   std::vector<Tensor> states;
   std::vector<uint8_t> rings;       // of each state: whether it is one
   const int32_t* cancel = nullptr;  // looked at between kernels; may be null
-  double* seconds = nullptr;        // [kOps]: time spent in each op is added, if not null
+  double* seconds = nullptr;        // of each instruction, block after block; its time is added there. A loop has none
+  int64_t n_seconds = 0;            // of its own: its body's instructions have. May be null
   int threads = 0;                  // how many of the pool's may compute; 0: all
 };
 

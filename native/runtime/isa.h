@@ -11,10 +11,21 @@ namespace sonant {
 
 using Kernel = void (*)(const Call&, Context&);
 
+// Loops that do nothing but what they are named for, to find out what a core can do at best (probe.h). f32, bf16, int8:
+// `rounds` of products and sums in registers; the number of operations that were done, and null where the set has no
+// such products. read: all of data [n], n a multiple of 256; a number that is worthless.
+struct Probes {
+  int64_t (*f32)(int64_t rounds) = nullptr;
+  int64_t (*bf16)(int64_t rounds) = nullptr;
+  int64_t (*int8)(int64_t rounds) = nullptr;
+  float (*read)(const float* data, int64_t n) = nullptr;
+};
+
 // The kernel of every opcode; null where an op has none (pointwise ops come as step lists, reshape and loop are no
 // kernels).
 struct KernelTable {
   Kernel kernels[kOps] = {};
+  Probes probes;
 };
 
 // Names, the fastest last: generic, avx2, avx512, avx512bf16 or generic, neon.

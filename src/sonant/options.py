@@ -17,6 +17,7 @@ MARKUP_MODES = ("auto", "strict", "off")
 TEXT_FORMATS = ("plain", "markdown")
 ALIGNED = "align"
 WORD_TIMES = ("native", ALIGNED)
+FIRST_PIECES = ("full", "short")
 LONGEST_PAUSE_S = 60.0
 COMMITS = ("auto", "sentence", "manual")
 ON_CONFLICT = ("keep", "raise", "respeak")
@@ -58,6 +59,8 @@ class SpeakOptions:
     text_format: plain or markdown. lexicon: the user's own words, a TSV or PLS file or {word: phonemes}.
     paragraph_pause_s, heading_pause_s: silence added after a blank line, and after a heading of Markdown.
     words: where their times come from: native (what the family has) or align (Kokoro's speech laid over the sound).
+    first_piece: full, or short to hear the start sooner: the first piece ends with the first sentence or, when that is
+    long, at a good place in it. A family of streaming_grain frame starts at once either way: both say the same there.
     """
 
     voice: str | None = None
@@ -70,6 +73,7 @@ class SpeakOptions:
     paragraph_pause_s: float = 0.3
     heading_pause_s: float = 0.5
     words: str = "native"
+    first_piece: str = "full"
 
     def __post_init__(self) -> None:
         low, high = SPEED_RANGE
@@ -80,6 +84,8 @@ class SpeakOptions:
             raise InputError(f"seed is {self.seed!r}; wanted a whole number from {first} to {last}")
         if self.words not in WORD_TIMES:
             raise UnknownName("words", str(self.words), WORD_TIMES)
+        if self.first_piece not in FIRST_PIECES:
+            raise UnknownName("first_piece", str(self.first_piece), FIRST_PIECES)
         check_reading(self.markup, self.text_format, self.paragraph_pause_s, self.heading_pause_s)
 
 

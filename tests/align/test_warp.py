@@ -110,23 +110,44 @@ def test_a_pause_of_the_reference_may_be_left_out() -> None:
     assert path.cost == pytest.approx(60 * PAUSE_COST, rel=0.2)
 
 
-def test_a_long_warp_is_found_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two levels of coarse warps give the path of one fine one, and the search keeps to a band."""
-    x = walk(6000, 4)
-    y = np.stack([np.interp(np.arange(0, 5999, 1.3), np.arange(6000), x[:, k]) for k in range(8)], axis=1)
-    whole = warp(track(x), track(y))
-    widths: list[int] = []
+def spy_on_bands(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pairs of frames every search looked at."""
+    pairs: list[int] = []
     search = module._search
 
     def spy(a: Track, b: Track, low: np.ndarray, high: np.ndarray) -> Path:
-        widths.append(int((high - low).max()))
+        pairs.append(int((high - low).sum()))
         return search(a, b, low, high)
 
-    monkeypatch.setattr(module, "CELLS", 100_000)
     monkeypatch.setattr(module, "_search", spy)
+    return pairs
+
+
+def test_a_long_warp_is_found_in_a_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two levels of coarse warps give the path of one fine one."""
+    x = walk(6000, 4)
+    y = np.stack([np.interp(np.arange(0, 5999, 1.3), np.arange(6000), x[:, k]) for k in range(8)], axis=1)
+    whole = warp(track(x), track(y))
+    monkeypatch.setattr(module, "CELLS", 100_000)
+    pairs = spy_on_bands(monkeypatch)
     banded = warp(track(x), track(y))
-    assert len(widths) == 3
-    assert widths[-1] < 1000
+    assert len(pairs) == 3
+    assert pairs[-1] < 6000 * 1000
     assert_whole(banded, 6000, len(y))
     np.testing.assert_array_equal(banded.reference, whole.reference)
     np.testing.assert_array_equal(banded.recording, whole.recording)
+
+
+def test_a_long_pause_does_not_widen_the_whole_band(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = walk(4000, 5)
+    y = np.concatenate([x[:2000], np.full((8000, 8), 500.0), x[2000:]])
+    silent = np.zeros(12_000, bool)
+    silent[2000:10_000] = True
+    joint = np.zeros(4000, bool)
+    joint[1990:2010] = True
+    monkeypatch.setattr(module, "CELLS", 1_000_000)
+    pairs = spy_on_bands(monkeypatch)
+    path = warp(track(x, joint=joint), track(y, silent))
+    assert pairs[-1] < 4000 * 12_000 / 5
+    # Features this far from zero leave some 0.03 of f32 rounding in the distance of equal frames.
+    assert path.cost == pytest.approx(8000 * PAUSE_COST, rel=0.15)

@@ -29,7 +29,7 @@ class ReadingDriver(CountingDriver):
             paragraph_pause_s=options.paragraph_pause_s,
             heading_pause_s=options.heading_pause_s,
         )
-        return english.iter_pieces(text, reading=reading)
+        return english.iter_pieces(text, reading=reading, first_piece=options.first_piece)
 
     def stream_piece(  # type: ignore[override]
         self, piece: Piece, index: int, options: SpeakOptions, cancel: CancelFlag

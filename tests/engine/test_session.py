@@ -460,3 +460,25 @@ def test_snippets_of_the_docs_run(synth: Synthesizer) -> None:
     asyncio.run(names["talk"]())  # type: ignore[operator]
     assert len(played) == 3 * 2
     assert names["words"] == ["It", "is", "nine.", "The", "train", "leaves", "at", "twelve."]
+
+
+def test_a_short_first_piece_is_that_of_speak_and_the_first_only(reader: Synthesizer) -> None:
+    sentences = ["Nobody in the village remembered the woman who had planted the tree by the church.", " One.", " Two."]
+    whole = reader.speak("".join(sentences[:1]), first_piece="short")
+    streamed, words = joined(reader.stream(sentences[0], first_piece="short"))
+    assert np.array_equal(whole.samples, streamed)
+    assert list(whole.words) == words
+    assert not np.array_equal(whole.samples, reader.speak(sentences[0]).samples)
+    with reader.session(commit="sentence", first_piece="short") as session:
+        session.feed("".join(sentences) + " " + sentences[0])
+        session.end()
+        spoken, _ = joined(session)
+    plain = [len(reader.speak(s).samples) for s in (" One.", " Two.")]
+    cut, uncut = len(whole.samples), len(reader.speak(sentences[0]).samples)
+    assert cut < uncut  # the space between two phonemes is in neither piece
+    assert len(spoken) == cut + sum(plain) + uncut
+
+
+def test_an_unknown_first_piece(reader: Synthesizer) -> None:
+    with pytest.raises(UnknownName, match="first_piece"):
+        reader.speak("a", first_piece="tiny")

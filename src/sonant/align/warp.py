@@ -85,7 +85,8 @@ def _band(path: Path, rows: int, columns: int) -> tuple[NDArray[np.int64], NDArr
 
 def _search(reference: Track, recording: Track, low: NDArray[np.int64], high: NDArray[np.int64]) -> Path:
     rows = len(reference.features)
-    steps = np.zeros((rows, int((high - low).max())), np.uint8)
+    at = np.concatenate([[0], np.cumsum(high - low)])  # rows are as long as their part of the band: a pause is wide
+    steps = np.zeros(at[-1], np.uint8)
     above, above_low = np.full(1, np.inf), 0  # the costs of the row above, and the column of the first
     for first in range(0, rows, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, rows)
@@ -94,9 +95,11 @@ def _search(reference: Track, recording: Track, low: NDArray[np.int64], high: ND
         for i in range(first, last):
             a, b = int(low[i]), int(high[i])
             entry = _overlap(above, above_low, a, b) if i else np.append(0.0, np.full(b - a, np.inf))
-            above = _row(reference, recording, i, a, apart[i - first, a - left : b - left], entry, steps[i])
+            above, steps[at[i] : at[i + 1]] = _row(
+                reference, recording, i, a, apart[i - first, a - left : b - left], entry
+            )
             above_low = a
-    return _back(steps, low, int(high[-1]) - 1, float(above[-1]))
+    return _back(steps, at - np.append(low, 0), int(high[-1]) - 1, float(above[-1]))
 
 
 def _overlap(above: np.ndarray, above_low: int, a: int, b: int) -> np.ndarray:
@@ -108,9 +111,9 @@ def _overlap(above: np.ndarray, above_low: int, a: int, b: int) -> np.ndarray:
 
 
 def _row(
-    reference: Track, recording: Track, i: int, a: int, apart: Array, above: np.ndarray, steps: np.ndarray
-) -> np.ndarray:
-    """The costs of row `i` from column `a` on; notes the step that led to each. `above` begins one column earlier."""
+    reference: Track, recording: Track, i: int, a: int, apart: Array, above: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The costs of row `i` from column `a` on, and the step that led to each. `above` begins one column earlier."""
     still = apart + STILL_COST
     pause = np.minimum(still, PAUSE_COST)
     down = above[1:] + (pause if reference.silent[i] else still)
@@ -120,9 +123,8 @@ def _row(
     # cost[j] = min(cost[j], cost[j - 1] + along[j]), for all j at once.
     sums = np.cumsum(along, dtype=np.float64)
     reached = np.minimum.accumulate(cost - sums) + sums
-    steps[: len(apart)] = np.where(reached < cost - 1e-6, _RECORDING, np.where(down < both, _REFERENCE, _BOTH))
-    out: np.ndarray = np.minimum(reached, cost)
-    return out
+    steps = np.where(reached < cost - 1e-6, _RECORDING, np.where(down < both, _REFERENCE, _BOTH))
+    return np.minimum(reached, cost), steps
 
 
 def _distances(x: Array, y: Array) -> Array:
@@ -132,13 +134,13 @@ def _distances(x: Array, y: Array) -> Array:
     return out
 
 
-def _back(steps: np.ndarray, low: NDArray[np.int64], last: int, cost: float) -> Path:
-    """From the last pair of frames to the first."""
-    i, j = len(steps) - 1, last
+def _back(steps: np.ndarray, start: NDArray[np.int64], last: int, cost: float) -> Path:
+    """From the last pair of frames to the first; the step to (i, j) is steps[start[i] + j]."""
+    i, j = len(start) - 2, last
     pairs = [(i, j)]
     while i or j:
-        step = steps[i, j - low[i]]
-        i, j = i - (step != _RECORDING), j - (step != _REFERENCE)
+        step = steps[start[i] + j]
+        i, j = i - int(step != _RECORDING), j - int(step != _REFERENCE)
         pairs.append((i, j))
     path = np.array(pairs[::-1], np.int64)
     return Path(path[:, 0], path[:, 1], cost)

@@ -31,7 +31,7 @@ Times = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Placed:
-    """Words with their times in the recording. `match` says how well the two fit; match.py has its meaning."""
+    """Words with their times in the recording. `match` says how well the two fit: docs/align.md."""
 
     words: tuple[WordTiming, ...]
     match: float
@@ -61,7 +61,8 @@ def place_words(
     duration_s = len(samples) / sample_rate
     spans = _spans(starts, ends, at, _pauses(path, other.silent, gaps, step_s), duration_s)
     nothing = warp(Track(backwards(x), one.silent[::-1], one.joint[::-1]), other)
-    return Placed(_timings(words, spans, at), max(0.0, 1 - path.cost / nothing.cost))
+    saved = 1 - path.cost / nothing.cost if nothing.cost > 0 else 0.0
+    return Placed(_timings(words, spans, at), max(0.0, saved))
 
 
 def _pace(reference: Bands, recording: Bands) -> float:

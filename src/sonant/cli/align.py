@@ -14,7 +14,7 @@ from sonant.errors import InputError, UnknownName
 FORMATS = {".json": "json", ".srt": "srt", ".vtt": "vtt", ".lrc": "lrc", ".textgrid": "textgrid"}
 STDOUT = "-"
 DOUBTFUL_MATCH = 0.2
-"""No other text was seen to reach it."""
+"""Hardly any other text was seen to reach it (docs/align.md)."""
 
 
 @click.command()

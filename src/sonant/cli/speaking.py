@@ -9,6 +9,7 @@ import click
 
 SPEAKING = (
     "voice", "speed", "seed", "language", "markup", "text_format", "lexicon", "paragraph_pause_s", "heading_pause_s",
+    "first_piece",
 )  # fmt: skip
 """What `speaking_options` adds, by the names that `speak` has for it."""
 
@@ -38,6 +39,7 @@ def speaking_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--lexicon", type=click.Path(path_type=Path), help="Your own words: a TSV or PLS file."),
             click.option("--paragraph-pause", "paragraph_pause_s", type=float, default=0.3, help="In seconds."),
             click.option("--heading-pause", "heading_pause_s", type=float, default=0.5, help="In seconds."),
+            click.option("--first-piece", default="full", show_default=True, help="full, or short to start sooner."),
         ]
     ):
         command = option(command)

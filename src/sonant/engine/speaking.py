@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sonant.backends.backend import CancelFlag
@@ -162,15 +163,17 @@ class Speaking:
 
     def _speak_all(self) -> None:
         delivery, seams = Delivery(self._driver, self._speak, self._cancel), Seams(self._speak)
+        options = self._speak
         while (taken := self._next()) is not None:
             text, span = taken
             stretch = seams.stretch(text, *span)
             with self._changed:
                 self.text.notes += stretch.notes
-            pieces = self._driver.pieces(stretch.text, self._speak)
+            pieces = self._driver.pieces(stretch.text, options)
             with closing(delivery.chunks(pieces, shift=stretch.shift, pause_s=stretch.pause_s)) as chunks:
                 for chunk in chunks:
                     self._hand_over(chunk)
+                    options = replace(self._speak, first_piece="full")  # the start has been heard
 
     def _next(self) -> tuple[str, Span] | None:
         """Wait for the next text to speak, and for room for its sound; None when there will be none."""

@@ -35,6 +35,7 @@ class SpeakArguments(TypedDict, total=False):
     paragraph_pause_s: float
     heading_pause_s: float
     words: str
+    first_piece: str
 
 
 def speak_options(arguments: SpeakArguments) -> SpeakOptions:
@@ -75,8 +76,9 @@ class Synthesizer:
         voice: a name or a blend such as `af_heart:0.7,am_michael:0.3`. speed: 0.25 to 4, 2.0 is twice as fast. seed:
         the same seed gives the same audio. language: BCP-47, by default the voice's own. markup: what becomes of tags
         such as [pause 1s]: auto, strict or off. text_format: plain or markdown. lexicon: the user's own words, a TSV or
-        PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them. words: native, or align for
-        times found by laying Kokoro's speech over the sound (docs/align.md).
+        PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them. words: native, or align
+        for times found by laying Kokoro's speech over the sound (docs/align.md). first_piece: full, or short for a
+        first chunk that comes sooner: the text is cut behind its first sentence, or inside a long one (docs/text.md).
 
         cancel: stops the computation within its current kernel once another thread sets it. Text without anything to
         say gives an empty Speech. Raises InputError (unknown voice or option, bad value, not text), TextError (text
@@ -171,7 +173,7 @@ class Synthesizer:
             return self
         if self._reference is None:
             if self._bring_reference is None:
-                raise InputError(f"{self.name} has no exact word times of its own, and no voice to align with was given")
+                raise InputError(f"{self.name} has no exact word times of its own and was given no voice to align with")
             self._reference = self._bring_reference()
         return self._reference
 

@@ -10,9 +10,11 @@ from functools import lru_cache
 
 from sonant.errors import InputError, UnknownName
 from sonant.text.cues import CueReader
+from sonant.text.normalize.clauses_en import starts_clause
 from sonant.text.normalize.en import normalize as normalize_words
 from sonant.text.normalize.given_en import Known, Stretch
 from sonant.text.normalize.tables_en import NOT_SENTENCE_END
+from sonant.text.opening import open_short
 from sonant.text.phonemize.en import Phonemizer
 from sonant.text.pieces import Piece, PieceWord, SpokenSentence, gap, pack
 from sonant.text.reading import AS_WRITTEN, Reading
@@ -41,12 +43,19 @@ def pieces(text: str, *, language: str = "en-US", limit: int = LIMIT, reading: R
 
 
 def iter_pieces(
-    text: str, *, language: str = "en-US", limit: int = LIMIT, reading: Reading = AS_WRITTEN
+    text: str,
+    *,
+    language: str = "en-US",
+    limit: int = LIMIT,
+    reading: Reading = AS_WRITTEN,
+    first_piece: str = "full",
 ) -> Iterator[Piece]:
-    """The same pieces one by one: the first is ready as soon as its sentences are read."""
+    """The same pieces one by one: the first is ready as soon as its sentences are read. first_piece short: see
+    opening.py."""
     if limit < 16:
         raise InputError(f"limit {limit} is too small: a piece needs room for a word, at least 16 phonemes")
-    return pack(_spoken(reading.script(text), language, reading), limit)
+    spoken = _spoken(reading.script(text), language, reading)
+    return pack(open_short(spoken, starts_clause) if first_piece == "short" else spoken, limit)
 
 
 def phonemize(text: str, language: str = "en-US", *, reading: Reading = AS_WRITTEN) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 from sonant.errors import UnknownName
 from sonant.text.cues import CueReader
 from sonant.text.lexicon_file import UserLexicon
+from sonant.text.opening import open_short
 from sonant.text.pieces import Piece, SpokenSentence, pack
 from sonant.text.reading import AS_WRITTEN, Reading
 from sonant.text.script import ALPHABET, Given, Script
@@ -37,11 +38,14 @@ class Speaker(Protocol):
         """The sound of each word, its marks included; symbols that no voice knows are dropped by the caller."""
 
 
-def iter_pieces(text: str, *, language: str, limit: int = LIMIT, reading: Reading = AS_WRITTEN) -> Iterator[Piece]:
+def iter_pieces(
+    text: str, *, language: str, limit: int = LIMIT, reading: Reading = AS_WRITTEN, first_piece: str = "full"
+) -> Iterator[Piece]:
     """The pieces of a text, as english.iter_pieces. Raises UnknownName, MissingExtra, TextError."""
     speaker = _speaker(language)
     script = reading.script(text)
-    return pack(_spoken(script, speaker, reading), limit)
+    spoken = _spoken(script, speaker, reading)
+    return pack(open_short(spoken) if first_piece == "short" else spoken, limit)
 
 
 @lru_cache(maxsize=len(LANGUAGES))

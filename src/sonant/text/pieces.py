@@ -49,13 +49,14 @@ class Piece:
 class SpokenSentence:
     """The words of one sentence (or of its part between two cues) with their sounds.
 
-    A sentence without words carries the pause at the end of the text.
+    A sentence without words carries the pause at the end of the text. piece_end: what follows goes into another piece.
     """
 
     words: tuple[SpokenWord, ...]
     paragraph_end: bool
     pause_before_s: float = 0.0
     speed: float = 1.0
+    piece_end: bool = False
 
     @property
     def size(self) -> int:
@@ -88,8 +89,8 @@ def pack(sentences: Iterable[SpokenSentence], limit: int) -> Iterator[Piece]:
                 yield from filling.close(paragraph_end=False)
             filling.words += part
             filling.size = joined_size(part, filling.size)
-        if sentence.paragraph_end:
-            yield from filling.close(paragraph_end=True)
+        if sentence.paragraph_end or sentence.piece_end:
+            yield from filling.close(paragraph_end=sentence.paragraph_end)
     yield from filling.close(paragraph_end=True)
     yield from filling.last()
 

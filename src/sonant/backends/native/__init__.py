@@ -13,12 +13,12 @@ import numpy as np
 
 from sonant import _native
 from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, states_of
-from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, lower
+from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, lower, played
 from sonant.backends.native.packed import PackedWeights
 from sonant.errors import BackendError, Cancelled, UnknownName
 from sonant.program import opset
 from sonant.program.bounds import Bounds
-from sonant.program.program import Program
+from sonant.program.program import Node, Program
 from sonant.program.verify import verify
 
 __all__ = ["NativeBackend", "NativeExecutable"]
@@ -98,6 +98,12 @@ class NativeExecutable:
         table[1:2 * len(self._constants):2] = [c.ctypes.data for c in self._constants]
         return table
 
+    @property
+    def nodes(self) -> list[Node]:
+        """What a run plays, fused, the bodies of loops after what holds them: the places of `seconds`. A loop has no
+        time of its own."""
+        return [node for program in self.plan.program.programs() for node in played(program)]
+
     def create_states(self, n_rows: int) -> ArrayStates:
         return ArrayStates(list(self.plan.program.states.values()), n_rows)
 
@@ -108,7 +114,7 @@ class NativeExecutable:
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
             cancel: CancelFlag | None = None, threads: int | None = None,
             seconds: np.ndarray | None = None) -> list[np.ndarray]:
-        """With `seconds` (f64, one place per op of the opset) the time spent in each op is added there."""
+        """With `seconds` (f64, one place for each of `nodes`) the time spent in each is added there."""
         if threads is not None and threads < 1:
             raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
         given, ready = self._bind(inputs)

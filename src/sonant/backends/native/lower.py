@@ -121,7 +121,7 @@ class _Writer:
         self.words = [len(self.blocks), *[0] * len(self.blocks)]
         for i, program in enumerate(self.blocks):
             self.words[1 + i] = len(self.words)
-            nodes = [n for n in program.nodes if n.op != "reshape"]
+            nodes = played(program)
             self.words.append(len(nodes))
             for node in nodes:
                 self._node(node)
@@ -232,6 +232,11 @@ class _Writer:
         if kind == "str":
             return ENUMS[value]
         return _double_bits(value) if kind == "float" else value
+
+
+def played(program: Program) -> list[Node]:
+    """The nodes of a block that are instructions; a reshape is only another look at its operand."""
+    return [n for n in program.nodes if n.op != "reshape"]
 
 
 def _encode_steps(text: str) -> list[DimLike]:

@@ -67,7 +67,7 @@ class KokoroDriver:
 
     def pieces(self, source: str, options: SpeakOptions) -> Iterator[Piece]:
         language = options.language or self._voice(options).language or text.LANGUAGES[0]
-        return text.pieces(source, language, text.reading_of(options))
+        return text.pieces(source, language, text.reading_of(options), first_piece=options.first_piece)
 
     def _voice(self, options: SpeakOptions) -> VoicePack:
         return self._catalog.get(options.voice or DEFAULT_VOICE)

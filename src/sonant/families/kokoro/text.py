@@ -19,7 +19,9 @@ MAX_PHONEMES = 510
 """The position table has 512 rows and both ends take one."""
 
 
-def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> Iterator[Piece]:
+def pieces(
+    text: str, language: str, reading: Reading = AS_WRITTEN, *, first_piece: str = "full"
+) -> Iterator[Piece]:
     """The text cut into pieces that the model can speak, in order, every word in exactly one.
 
     Language and markup are checked at once; each piece is read when it is asked for.
@@ -30,7 +32,7 @@ def pieces(text: str, language: str, reading: Reading = AS_WRITTEN) -> Iterator[
             "pass language="
         )
     read = foreign.iter_pieces if language in foreign.LANGUAGES else english.iter_pieces
-    return read(text, language=language, limit=MAX_PHONEMES, reading=reading)
+    return read(text, language=language, limit=MAX_PHONEMES, reading=reading, first_piece=first_piece)
 
 
 def reading_of(options: SpeakOptions) -> Reading:
