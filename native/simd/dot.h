@@ -107,7 +107,12 @@ struct DotRow<true> {
   int8x16_t x;
   explicit DotRow(const int8_t* p) : x(vreinterpretq_s8_s32(vdupq_n_s32(four_bytes(p)))) {}
   IVec add_products(IVec sum, IVec w) const {
-    asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum.v) : "w"(vreinterpretq_s8_s32(w.v)), "w"(x));
+    const int8x16_t bytes = vreinterpretq_s8_s32(w.v);
+#if defined(__ARM_FEATURE_DOTPROD)
+    sum.v = vdotq_s32(sum.v, bytes, x);
+#else
+    asm(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum.v) : "w"(bytes), "w"(x));
+#endif
     return sum;
   }
 };

@@ -251,7 +251,7 @@ void reading(int64_t bytes) {
 
 // What Phonon's language model does: one row, or eight of eight streams.
 void decoding() {
-  for (int64_t bytes : {272 << 10, 1088 << 10, 4 << 20, 24 << 20}) reading(bytes);
+  for (int64_t bytes : {272 << 10, 1088 << 10, 4 << 20, 34 << 20}) reading(bytes);
   for (int64_t rows : {1, 8})
     for (auto [c, n] : {std::pair<int64_t, int64_t>{512, 512}, {512, 2048}, {2048, 512}, {512, 10240}, {4096, 8192}}) {
       char name[64];
