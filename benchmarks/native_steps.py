@@ -10,6 +10,7 @@ and in elapsed time for more. `python` is the time of a run outside the kernels 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +19,7 @@ import numpy as np
 
 from sonant.backends.native import NativeBackend
 from sonant.families.phonon import model
-from sonant.families.phonon.config import Conditions, PhononConfig
+from sonant.families.phonon.config import PhononConfig
 from sonant.layers.flow import FlowShape
 from sonant.layers.mimi import MimiShape
 from sonant.layers.seanet import SeanetShape
@@ -30,7 +31,7 @@ CONFIG = PhononConfig(
     flow=FlowShape("lsd", 32, 512, 512, 6),
     codec=MimiShape(32, 16, TransformerShape(512, 2, 8, 8, 64, 2048, window=251, layer_scale=True),
                     SeanetShape(512, 64, (6, 5, 4), 7, 3, 3)),
-    conditions=Conditions(32, 16, 1, 128, 1000.0, 10000.0), text_rows=4001, voice_width=512, time_norm="mean_square",
+    speakers=None, delta=None, text_rows=4001, voice_width=512, time_norm="mean_square",
     sample_rate=24000, frame_rate_hz=12.5, temperature=0.3, eos_threshold=4.0,
 )  # fmt: skip
 POSITION = 300
@@ -83,18 +84,20 @@ def measure(name: str, precision: str, count: int, options: argparse.Namespace) 
     clock = time.thread_time if options.threads == 1 else time.perf_counter
     taken = least(lambda: executable.run(inputs, states=states), clock, options.budget)
     peak = 2e-3 * MMAC[name] * count / taken
-    print(f"{name} {precision} x{count} {executable.backend.isa} {options.threads} threads: {1e3 * taken:8.3f} ms, "
-          f"{1e3 * taken / count:7.3f} ms each, {peak:6.1f} GFLOP/s", flush=True)  # fmt: skip
+    text = (f"{name} {precision} x{count} {executable.backend.isa} {options.threads} threads: {1e3 * taken:8.3f} ms, "
+            f"{1e3 * taken / count:7.3f} ms each, {peak:6.1f} GFLOP/s\n")
+    sys.stdout.write(text)
+    sys.stdout.flush()
     if options.ops:
         seconds = np.zeros(len(executable.nodes))
         runs = 30
         for _ in range(runs):
             executable.run(inputs, states=states, seconds=seconds)
         by_op: Counter[str] = Counter()
-        for node, taken in zip(executable.nodes, seconds, strict=True):
-            by_op[node.op] += taken
-        for op, taken in by_op.most_common():
-            print(f"    {op:20} {1e6 * taken / runs:9.1f} us", flush=True)
+        for node, spent in zip(executable.nodes, seconds, strict=True):
+            by_op[node.op] += spent
+        for op, spent in by_op.most_common():
+            sys.stdout.write(f"    {op:20} {1e6 * spent / runs:9.1f} us\n")
 
 
 def main() -> None:

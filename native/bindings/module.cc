@@ -60,6 +60,11 @@ size_t packed_bytes(const std::string& role, const std::vector<int64_t>& shape, 
   return sonant::packed_bytes(role_of(role), dims.data(), static_cast<int>(dims.size()), groups, dtype_of(dtype));
 }
 
+bool packed_in_f32(const std::string& role, const std::vector<int64_t>& shape, int64_t groups) {
+  const std::vector<int64_t> dims = checked_dims(role_of(role), shape, groups);
+  return sonant::packed_in_f32(role_of(role), dims.data(), static_cast<int>(dims.size()), groups);
+}
+
 void pack(const std::string& role, const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& src, int64_t groups,
           const std::string& dtype, const nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& dst) {
   std::vector<int64_t> shape;
@@ -85,32 +90,49 @@ const int64_t* addresses(const Addresses& a) {
 
 int64_t size(const Addresses& a) { return static_cast<int64_t>(a.shape(0)); }
 
-int run(const Words& bytecode, const Addresses& weights, const Addresses& inputs, const Addresses& outputs,
-        const Words& states, int64_t arena_bytes, const std::string& isa, Pool& pool,
+// States as runs take them, read once.
+struct States {
+  std::vector<sonant::Tensor> tensors;
+  std::vector<uint8_t> rings;
+
+  explicit States(const Words& words) {
+    if (words.shape(0) % sonant::kTensorWords != 0) throw std::invalid_argument("a state has 11 words");
+    for (size_t at = 0; at < words.shape(0); at += sonant::kTensorWords) {
+      bool ring = false;
+      tensors.push_back(sonant::decode_state(words.data() + at, &ring));
+      rings.push_back(ring);
+    }
+  }
+};
+
+void make_plan(sonant::BoundPlan* plan, const Words& bytecode, const Addresses& weights, int64_t n_inputs,
+               int64_t n_outputs, int64_t n_states, int64_t arena_bytes, const std::string& isa) {
+  const int64_t *words = bytecode.data(), *at = addresses(weights);
+  new (plan) sonant::BoundPlan({words, words + bytecode.shape(0)}, {at, at + size(weights)},
+                               {arena_bytes, size(weights), n_inputs, n_outputs, n_states}, sonant::kernels_of(isa));
+}
+
+int run(sonant::BoundPlan& plan, const Addresses& inputs, const Addresses& outputs, const States& states, Pool& pool,
         const std::optional<nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& cancel,
         const std::optional<nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& seconds, int threads) {
-  sonant::Run r;
-  r.words = bytecode.data();
-  r.n_words = static_cast<int64_t>(bytecode.shape(0));
-  r.memory.arena_bytes = arena_bytes;
-  r.memory.weights = addresses(weights), r.memory.n_weights = size(weights);
-  r.memory.inputs = addresses(inputs), r.memory.n_inputs = size(inputs);
-  r.memory.outputs = addresses(outputs), r.memory.n_outputs = size(outputs);
-  if (states.shape(0) % sonant::kTensorWords != 0) throw std::invalid_argument("a state has 11 words");
-  for (size_t at = 0; at < states.shape(0); at += sonant::kTensorWords) {
-    bool ring = false;
-    r.states.push_back(sonant::decode_state(states.data() + at, &ring));
-    r.rings.push_back(ring);
+  const sonant::Sizes& sizes = plan.sizes();
+  if (size(inputs) != sizes.n_inputs || size(outputs) != sizes.n_outputs ||
+      static_cast<int64_t>(states.tensors.size()) != sizes.n_states) {
+    throw std::invalid_argument("a run with another number of inputs, outputs or states than its plan");
   }
+  sonant::Run r;
+  r.inputs = addresses(inputs);
+  r.outputs = addresses(outputs);
+  r.states = states.tensors;
+  r.rings = states.rings;
   r.threads = threads;
   if (cancel && cancel->shape(0) > 0) r.cancel = cancel->data();
   if (seconds) {
     r.seconds = seconds->data();
     r.n_seconds = static_cast<int64_t>(seconds->shape(0));
   }
-  const sonant::KernelTable& kernels = sonant::kernels_of(isa);
   nb::gil_scoped_release release;
-  return static_cast<int>(sonant::run(r, kernels, pool));
+  return static_cast<int>(plan.run(r, pool));
 }
 
 double peak_rate(const std::string& kind, const std::string& isa, Pool& pool, double budget_s) {
@@ -136,19 +158,26 @@ NB_MODULE(_native, m) {
   m.def("isas", &sonant::available_isas, "Instruction sets that this machine can run, best last.");
   m.def("available_cpus", &sonant::available_cpus, "CPUs that this process may use.");
   m.def("packed_bytes", &packed_bytes, nb::arg("role"), nb::arg("shape"), nb::arg("groups"), nb::arg("dtype"));
+  m.def("packed_in_f32", &packed_in_f32, nb::arg("role"), nb::arg("shape"), nb::arg("groups"),
+        "Whether a weight of this shape is packed in f32 whatever its dtype: round it to that first.");
   m.def("pack", &pack, nb::arg("role"), nb::arg("src"), nb::arg("groups"), nb::arg("dtype"), nb::arg("dst"));
   nb::class_<Pool>(m, "Pool", "Threads and workspaces for runs; the threads start with the first run that needs them.")
       .def(nb::init<int>(), nb::arg("n_threads"))
       .def_prop_ro("n_threads", &Pool::n_threads)
       .def("close", &Pool::close, nb::call_guard<nb::gil_scoped_release>(),
            "End the threads and free the kept workspaces; a later run starts them again.");
-  m.def("run", &run, nb::arg("bytecode"), nb::arg("weights"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"),
-        nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("pool"), nb::arg("cancel").none() = nb::none(),
-        nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
-        "Play the bytecode (native/runtime/bytecode.h): 0 when done, 1 when cancelled. `seconds` (f64, one place per "
-        "instruction, block after block) has the time of each added, a loop's with the instructions of its body; "
-        "`threads` is how many of the pool's may compute, 0 for all. RuntimeError is what a kernel refuses, ValueError "
-        "malformed code.");
+  nb::class_<States>(m, "States", "States of a run: 11 words each (native/runtime/bytecode.h).")
+      .def(nb::init<const Words&>(), nb::arg("words"));
+  nb::class_<sonant::BoundPlan>(m, "Plan", "Bytecode (native/runtime/bytecode.h), checked; ValueError where malformed.")
+      .def("__init__", &make_plan, nb::arg("bytecode"), nb::arg("weights"), nb::arg("n_inputs"), nb::arg("n_outputs"),
+           nb::arg("n_states"), nb::arg("arena_bytes"), nb::arg("isa"))
+      .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"), nb::arg("pool"),
+           nb::arg("cancel").none() = nb::none(), nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
+           "Play it: 0 when done, 1 when cancelled. inputs, outputs: addresses. `seconds` (f64, one place per "
+           "instruction, "
+           "block after block; a loop has none) has the time of each added; `threads` is how many of the pool's may "
+           "compute, 0 for all. RuntimeError is what "
+           "a kernel refuses.");
   m.def("peak_rate", &peak_rate, nb::arg("kind"), nb::arg("isa"), nb::arg("pool"), nb::arg("budget_s"),
         "Arithmetic operations a second of f32, bf16 or int8 products on all threads of the pool, the best within "
         "`budget_s`; 0 where the instruction set has no such products.");

@@ -24,9 +24,9 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t count = l.q_end - l.q_begin, halo = (l.taps - 1) * (d.tap_rows < 0 ? -d.tap_rows : d.tap_rows);
   const int64_t row_bytes = d.step * l.row * 4, weight_bytes = d.outputs * d.kernel * l.group_channels * 4;
   const int64_t dense = weight_bytes <= kFewWeightBytes ? kStreamingTileBytes : kTileBytes;
-  const int64_t budget = l.depthwise ? kDepthwiseBytes : dense;
+  const int64_t budget = l.form == PackForm::depthwise ? kDepthwiseBytes : dense;
   int64_t most = (budget - halo * l.row * 4) / row_bytes / kMaxRows * kMaxRows;
-  const int64_t fewest = (l.depthwise ? 1 : 4) * kMaxRows;
+  const int64_t fewest = (l.form == PackForm::depthwise ? 1 : 4) * kMaxRows;
   if (most < fewest) most = fewest;
   const int64_t least = 8 * kMaxRows + 4 * halo / d.step;  // below it the halo and the weights cost more than balance
   const int64_t work = d.batch * d.out_rows * d.outputs * d.kernel * l.group_channels;
@@ -46,14 +46,14 @@ Layout layout_of(const Dense& d, int threads) {
   Layout l;
   l.group_channels = d.channels / d.groups;
   l.group_outputs = d.outputs / d.groups;
-  l.depthwise = d.weight.rank == 3 && l.group_channels == 1 && d.outputs == d.groups;
-  l.dtype = l.depthwise ? DType::f32 : d.weight.dtype;
+  l.form = pack_form(d.weight.rank == 3, d.groups, d.outputs, l.group_channels);
+  l.dtype = l.form == PackForm::panels ? d.weight.dtype : DType::f32;
   l.group_panels = ceil_div(l.group_outputs, kPanel);
   l.group_units = ceil_div(l.group_panels, kMaxPanels);
-  l.units = l.depthwise ? ceil_div(d.channels, kPanel) : l.group_units * d.groups;
-  l.tap = l.depthwise ? d.channels : panel_tap_elements(l.group_channels, l.dtype);
+  l.units = l.form == PackForm::depthwise ? ceil_div(d.channels, kPanel) : l.group_units * d.groups;
+  l.tap = l.form == PackForm::panels ? panel_tap_elements(l.group_channels, l.dtype) : d.channels;
   l.bf16_dot = SONANT_ISA_ID == SONANT_ID_avx512bf16 && d.precision == Precision::bf16 && l.dtype == DType::bf16;
-  l.int8 = d.precision == Precision::int8 && !l.depthwise;
+  l.int8 = d.precision == Precision::int8 && l.form == PackForm::panels;
   if (l.int8 && l.dtype != DType::q8) refuse("a dense op of precision int8 wants q8 weights");
   l.fast_dot = l.int8 && has_fast_dot();
   l.taps = ceil_div(d.kernel, d.phases);

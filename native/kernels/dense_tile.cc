@@ -104,7 +104,7 @@ void Tile::phase(int64_t index, int64_t p) {
   if (begin < q0_) begin = q0_;
   if (end > q1_) end = q1_;
   if (end <= begin) return;
-  const Unit u = l_.depthwise ? depthwise_unit(index, p) : dense_unit(index, p, end - begin);
+  const Unit u = l_.form == PackForm::panels ? dense_unit(index, p, end - begin) : plain_unit(index, p);
   alignas(64) float one[kMaxRows * kTile];
   float* all = u.passes > 1 ? static_cast<float*>(scratch(2, static_cast<size_t>((end - begin) * kTile) * 4)) : nullptr;
   const int64_t blocks = ceil_div(end - begin, rows_at_once(u.panels));
@@ -131,7 +131,7 @@ void Tile::stream_weights(const Unit& u, const Pass& pass, int64_t blocks) {
   for (Stream& s : next_weights_) s.bytes = 0;
   const Product& m = u.product;
   const int64_t size = dtype_bytes(l_.dtype), all = l_.units * kMaxPanels * d_.kernel * l_.tap * size;
-  if (l_.depthwise || d_.phases > 1 || all < 2 * kChunkBytes || blocks < 2) return;
+  if (l_.form != PackForm::panels || d_.phases > 1 || all < 2 * kChunkBytes || blocks < 2) return;
   const int64_t bytes = pass.product.taps * pass.product.channels * kPanel * size;
   const char* limit =
       static_cast<const char*>(d_.weight.data) + d_.groups * l_.group_panels * d_.kernel * l_.tap * size;
@@ -144,10 +144,15 @@ void Tile::stream_weights(const Unit& u, const Pass& pass, int64_t blocks) {
   }
 }
 
-Tile::Unit Tile::depthwise_unit(int64_t index, int64_t p) const {
+// Depthwise or of few outputs: weights that no panel holds.
+Tile::Unit Tile::plain_unit(int64_t index, int64_t p) const {
   Unit u;
-  u.output = u.channel = index * kPanel;
-  u.width = d_.channels - u.output < kPanel ? d_.channels - u.output : kPanel;
+  const int64_t outputs = d_.outputs - index * kPanel;
+  u.output = index * kPanel;
+  u.channel = l_.form == PackForm::depthwise ? u.output : 0;
+  u.width = outputs < kPanel ? outputs : kPanel;
+  u.product.channels = d_.channels;
+  u.product.panel_step = d_.kernel * l_.tap;
   u.product.step = d_.step * l_.row;
   u.product.tap_step = d_.tap_rows * l_.row;
   u.product.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;
@@ -229,7 +234,8 @@ void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, 
   const float* base = at(d_.first + q * d_.step);
   m.input = base + pass.taps + pass.channel;
   if (l_.int8) return multiply_integers(pass, base, rows, u.panels, tile);
-  if (l_.depthwise) return multiply_depthwise(m, rows, u.width, tile);
+  if (l_.form == PackForm::depthwise) return multiply_depthwise(m, rows, u.width, tile);
+  if (l_.form == PackForm::few) return multiply_few(m, rows, u.width, tile);
 #if SONANT_ISA_ID == SONANT_ID_avx512bf16
   if (l_.bf16_dot) {
     m.input = reinterpret_cast<const uint16_t*>(base) + pass.taps + pass.channel;

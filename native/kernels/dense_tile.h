@@ -7,8 +7,9 @@ namespace sonant::SONANT_ISA {
 
 // What run_dense decides once per call. A unit is what one pass of the kernel makes: one or two panels of one group.
 struct Layout {
-  bool depthwise, bf16_dot;  // bf16_dot: inputs stay in bf16 and meet paired weights
-  bool int8, fast_dot;       // int8: inputs in integers (dense_round.h)
+  PackForm form;
+  bool bf16_dot;        // bf16_dot: inputs stay in bf16 and meet paired weights
+  bool int8, fast_dot;  // int8: inputs in integers (dense_round.h)
   DType dtype;
   int64_t group_channels, group_outputs, group_panels, group_units, units;
   int64_t tap, taps;  // weight elements (bytes for q8) of one tap; taps of the longest phase
@@ -57,7 +58,7 @@ class Tile {
   void fill_integers(int64_t begin, int64_t end);
   void narrow_row(float* row) const;
   void phase(int64_t index, int64_t p);
-  Unit depthwise_unit(int64_t index, int64_t p) const;
+  Unit plain_unit(int64_t index, int64_t p) const;
   Unit dense_unit(int64_t index, int64_t p, int64_t rows) const;
   Pass pass_of(const Unit& u, int64_t index) const;
   void widen_weights(const Unit& u, Pass& pass) const;

@@ -1,5 +1,7 @@
 #include "fused.h"
 
+#include <utility>
+
 #include "gemm.h"
 
 namespace sonant::SONANT_ISA {
@@ -26,65 +28,67 @@ Operand bind(const Tensor& t, const int64_t* shape, int rank) {
   return o;
 }
 
-Vec apply(Op op, Vec a, Vec b, Vec c) {
+// Gives `use` the function of a pointwise op, once, so that the loop in `use` is compiled for each.
+template <class Use>
+void with_function(Op op, Use use) {
   const Vec one = set1(1.0f);
   switch (op) {
     case Op::add:
-      return a + b;
+      return use([](Vec a, Vec b, Vec) { return a + b; });
     case Op::sub:
-      return a - b;
+      return use([](Vec a, Vec b, Vec) { return a - b; });
     case Op::mul:
-      return a * b;
+      return use([](Vec a, Vec b, Vec) { return a * b; });
     case Op::div:
-      return a / b;
+      return use([](Vec a, Vec b, Vec) { return a / b; });
     case Op::minimum:
-      return min(a, b);
+      return use([](Vec a, Vec b, Vec) { return min(a, b); });
     case Op::maximum:
-      return max(a, b);
+      return use([](Vec a, Vec b, Vec) { return max(a, b); });
     case Op::greater:
-      return select(a > b, one, zero());
+      return use([=](Vec a, Vec b, Vec) { return select(a > b, one, zero()); });
     case Op::equal:
-      return select(a == b, one, zero());
+      return use([=](Vec a, Vec b, Vec) { return select(a == b, one, zero()); });
     case Op::atan2:
-      return atan2(a, b);
+      return use([](Vec a, Vec b, Vec) { return atan2(a, b); });
     case Op::exp:
-      return exp(a);
+      return use([](Vec a, Vec, Vec) { return exp(a); });
     case Op::log:
-      return log(a);
+      return use([](Vec a, Vec, Vec) { return log(a); });
     case Op::sin:
-      return sin(a);
+      return use([](Vec a, Vec, Vec) { return sin(a); });
     case Op::cos:
-      return cos(a);
+      return use([](Vec a, Vec, Vec) { return cos(a); });
     case Op::tanh:
-      return tanh(a);
+      return use([](Vec a, Vec, Vec) { return tanh(a); });
     case Op::sigmoid:
-      return sigmoid(a);
+      return use([](Vec a, Vec, Vec) { return sigmoid(a); });
     case Op::relu:
-      return relu(a);
+      return use([](Vec a, Vec, Vec) { return relu(a); });
     case Op::silu:
-      return silu(a);
+      return use([](Vec a, Vec, Vec) { return silu(a); });
     case Op::gelu:
-      return gelu(a);
+      return use([](Vec a, Vec, Vec) { return gelu(a); });
     case Op::gelu_tanh:
-      return gelu_tanh(a);
+      return use([](Vec a, Vec, Vec) { return gelu_tanh(a); });
     case Op::elu:
-      return elu(a);
+      return use([](Vec a, Vec, Vec) { return elu(a); });
     case Op::sqrt:
-      return sqrt(a);
+      return use([](Vec a, Vec, Vec) { return sqrt(a); });
     case Op::abs:
-      return abs(a);
+      return use([](Vec a, Vec, Vec) { return abs(a); });
     case Op::floor:
-      return floor(a);
+      return use([](Vec a, Vec, Vec) { return floor(a); });
     case Op::round:
-      return round(a);
+      return use([](Vec a, Vec, Vec) { return round(a); });
     case Op::leaky_relu:
-      return leaky_relu(a, b);
+      return use([](Vec a, Vec b, Vec) { return leaky_relu(a, b); });
     case Op::snake:
-      return a + sin_squared(b * a) / b;
+      return use([](Vec a, Vec b, Vec) { return a + sin_squared(b * a) / b; });
     case Op::affine:
-      return fma(a, b, c);
+      return use([](Vec a, Vec b, Vec c) { return fma(a, b, c); });
     case Op::where:
-      return select(a == zero(), c, b);
+      return use([](Vec a, Vec b, Vec c) { return select(a == zero(), c, b); });
     default:
       refuse("a dense op was given a fused step that is not pointwise");
   }
@@ -92,6 +96,15 @@ Vec apply(Op op, Vec a, Vec b, Vec c) {
 
 bool is(const Step& s, Op op, int a, int b = -1, int c = -1) {
   return s.op == op && s.arg[0].reg == a && s.arg[1].reg == b && s.arg[2].reg == c;
+}
+
+// The subject, or the last result, first where the order is free, so that more lists are chains.
+void put_in_order(Fused& f) {
+  for (int i = 0; i < f.n; ++i) {
+    Step& s = f.step[i];
+    const int last = i == 0 ? 0 : f.n_operands + i;
+    if ((s.op == Op::add || s.op == Op::mul) && s.arg[1].reg == last) std::swap(s.arg[0], s.arg[1]);
+  }
 }
 
 // In a chain every step takes the last result first and no other result.
@@ -130,7 +143,8 @@ Vec evaluate(const Fused& f, const float* const* operand_row, Vec x, int64_t c, 
   for (int i = 0; i < f.n; ++i) {
     const Argument* arg = f.step[i].arg;
     const auto value = [&](int k) { return arg[k].reg < 0 ? set1(arg[k].literal) : reg[arg[k].reg]; };
-    reg[1 + f.n_operands + i] = apply(f.step[i].op, value(0), value(1), value(2));
+    Vec& result = reg[1 + f.n_operands + i];
+    with_function(f.step[i].op, [&](auto function) { result = function(value(0), value(1), value(2)); });
   }
   return reg[f.n_operands + f.n];
 }
@@ -149,6 +163,31 @@ void general_row(const Fused& f, const float* x, int64_t flat, int64_t channels,
   const float* row[Fused::kMost];
   for (int i = 0; i < f.n_operands; ++i) row[i] = f.operand[i].row(flat);
   map(x, channels, y, [&](Vec v, int64_t c, int64_t n) { return evaluate(f, row, v, c, n); });
+}
+
+// An argument of a step of a chain in one row of the subject, as its vectors.
+struct Values {
+  const float* row = nullptr;  // null: the literal
+  bool wide = false;
+  Vec one;
+
+  Values(const Fused& f, const Argument& a, int64_t flat, int64_t c) : one(set1(a.literal)) {
+    if (a.reg < 1) return;
+    const Operand& o = f.operand[a.reg - 1];
+    wide = o.channel_step != 0;
+    row = o.row(flat) + (wide ? c : 0);
+    if (!wide) one = set1(row[0]);
+  }
+  Vec at(int64_t j, int64_t n) const { return wide ? get(row + j, 0, n) : one; }
+};
+
+void chain_row(const Fused& f, const float* x, int64_t flat, int64_t channels, float* y) {
+  for (int i = 0; i < f.n; ++i, x = y) {
+    const Values b(f, f.step[i].arg[1], flat, 0), c(f, f.step[i].arg[2], flat, 0);
+    with_function(f.step[i].op, [&](auto function) {
+      map(x, channels, y, [&](Vec v, int64_t j, int64_t n) { return function(v, b.at(j, n), c.at(j, n)); });
+    });
+  }
 }
 
 void prologue_row(const Fused& f, const float* x, int64_t flat, int64_t channels, const float* inverse, float* y) {
@@ -175,44 +214,16 @@ void prologue_row(const Fused& f, const float* x, int64_t flat, int64_t channels
       return map(x, channels, y, [=](Vec v, int64_t c, int64_t n) { return leaky_relu(norm(v, c, n), slope); });
     case Pattern::affine_snake:
       return map(x, channels, y, [=](Vec v, int64_t c, int64_t n) { return snake(norm(v, c, n), c, n); });
+    case Pattern::chain:
+      return chain_row(f, x, flat, channels, y);
     default:
       return general_row(f, x, flat, channels, y);
-  }
-}
-
-// tile[i][j] = op(tile[i][j], row i, column j, lanes) over a tile.
-template <class F>
-inline void each(float* tile, int rows, int64_t width, F op) {
-  for (int i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < width; j += kWidth) {
-      float* at = tile + i * kTile + j;
-      store(at, op(load(at), i, j, width - j < kWidth ? width - j : int64_t{kWidth}));
-    }
   }
 }
 
 struct Place {
   int64_t flat, flat_step, c;
 };
-
-// One step of a chain, in place.
-void chain_step(const Fused& f, const Step& s, float* tile, int rows, int64_t width, const Place& at) {
-  const auto value = [&](const Argument& a, int i, int64_t j, int64_t n) {
-    if (a.reg < 0) return set1(a.literal);
-    const Operand& o = f.operand[a.reg - 1];
-    return o.at(o.row(at.flat + i * at.flat_step), at.c + j, n);
-  };
-  switch (s.op) {
-    case Op::add:
-      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) { return v + value(s.arg[1], i, j, n); });
-    case Op::mul:
-      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) { return v * value(s.arg[1], i, j, n); });
-    default:
-      return each(tile, rows, width, [&](Vec v, int i, int64_t j, int64_t n) {
-        return apply(s.op, v, value(s.arg[1], i, j, n), value(s.arg[2], i, j, n));
-      });
-  }
-}
 
 void general_tile(const Fused& f, float* tile, int rows, int64_t width, const Place& at) {
   for (int i = 0; i < rows; ++i) {
@@ -238,32 +249,49 @@ inline void put(const float* tile, int rows, int64_t width, const Place& at, flo
   }
 }
 
-// The lists a vocoder ends with, in one pass: none, a residual, a residual and a factor. Gives the operand of the
-// residual, kMost where there is none, -1 for any other list.
-int residual_of(const Fused& f, float* factor) {
-  if (f.n == 0) return Fused::kMost;
-  const int result = f.n_operands + 1, operand = f.step[0].arg[1].reg;
-  if (f.n > 2 || !is(f.step[0], Op::add, 0, operand) || operand < 1 || operand > f.n_operands) return -1;
-  if (f.operand[operand - 1].channel_step == 0) return -1;
-  if (f.n == 2 && !is(f.step[1], Op::mul, result)) return -1;
-  if (f.n == 2) *factor = f.step[1].arg[1].literal;
-  return operand - 1;
-}
+// What most lists begin with, done where a result is read: the bias, a residual, a factor.
+struct Beginning {
+  int n = 0;  // steps that it covers
+  const float *bias = nullptr, *residual[kMaxRows];
+  bool adds = false, scales = false;
+  Vec factor;
 
-void finish_sum(const Fused& f, int residual, float factor, const float* tile, int rows, int64_t width, const Place& at,
-                const float* bias, float* out, int64_t channels) {
-  const float* b = bias ? bias + at.c : nullptr;
-  const auto biased = [=](Vec v, int64_t j, int64_t n) { return b ? v + get(b, j, n) : v; };
-  if (residual == Fused::kMost) {
-    return put(tile, rows, width, at, out, channels, [=](Vec v, int, int64_t j, int64_t n) { return biased(v, j, n); });
+  Beginning(const Fused& f, const float* bias_of_all, int rows, const Place& at)
+      : bias(bias_of_all ? bias_of_all + at.c : nullptr) {
+    const int operand = f.n > 0 ? f.step[0].arg[1].reg : 0, result = f.n_operands + 1;
+    if (f.pattern != Fused::Pattern::chain || f.step[0].op != Op::add || operand < 1) return;
+    const Operand& o = f.operand[operand - 1];
+    if (o.channel_step == 0) return;
+    n = 1, adds = true;
+    for (int i = 0; i < rows; ++i) residual[i] = o.row(at.flat + i * at.flat_step) + at.c;
+    scales = f.n > 1 && is(f.step[1], Op::mul, result);
+    if (scales) factor = set1(f.step[1].arg[1].literal), n = 2;
   }
-  const float* row[kMaxRows];
-  for (int i = 0; i < rows; ++i) row[i] = f.operand[residual].row(at.flat + i * at.flat_step) + at.c;
-  const Vec m = set1(factor);
-  const bool scaled = f.n == 2;
-  put(tile, rows, width, at, out, channels, [=, &row](Vec v, int i, int64_t j, int64_t n) {
-    const Vec sum = biased(v, j, n) + get(row[i], j, n);
-    return scaled ? sum * m : sum;
+
+  Vec operator()(Vec v, int i, int64_t j, int64_t lanes) const {
+    if (bias) v = v + get(bias, j, lanes);
+    if (adds) v = v + get(residual[i], j, lanes);
+    return scales ? v * factor : v;
+  }
+};
+
+// One step of a chain: op(tile), or op(what `before` makes of it), to the rows of `to`.
+template <class Before, class Store>
+void chain_step(const Fused& f, const Step& s, const float* tile, int rows, int64_t width, const Place& at,
+                const Before& before, Store to) {
+  with_function(s.op, [&](auto function) {
+    for (int i = 0; i < rows; ++i) {
+      const int64_t flat = at.flat + i * at.flat_step;
+      const Values b(f, s.arg[1], flat, at.c), c(f, s.arg[2], flat, at.c);
+      const float* from = tile + i * kTile;
+      float* y = to(i);
+      int64_t j = 0;
+      for (; j + kWidth <= width; j += kWidth) {
+        store(y + j, function(before(load(from + j), i, j, int64_t{kWidth}), b.at(j, kWidth), c.at(j, kWidth)));
+      }
+      const int64_t n = width - j;
+      if (n > 0) store_n(y + j, function(before(load(from + j), i, j, n), b.at(j, n), c.at(j, n)), n);
+    }
   });
 }
 
@@ -289,7 +317,7 @@ Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, con
     refuse("a dense op was given more than %d fused steps or operands", Fused::kMost);
   for (int i = 0; i < n; ++i) f.operand[i] = bind(operands[i], shape, rank);
   for (int i = 0; i < f.n; ++i) {
-    f.step[i].op = static_cast<Op>(*word++);
+    f.step[i] = {static_cast<Op>(*word++), {{-1, 0}, {-1, 0}, {-1, 0}}};
     const int64_t n_args = *word++;
     for (int64_t k = 0; k < n_args; ++k, word += 2) {
       double literal = 0;
@@ -297,6 +325,7 @@ Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, con
       if (k < 3) f.step[i].arg[k] = {word[0] == 1 ? -1 : static_cast<int>(word[1]), static_cast<float>(literal)};
     }
   }
+  put_in_order(f);
   f.pattern = pattern_of(f);
   return f;
 }
@@ -337,19 +366,23 @@ void prefetch(const Fused& f, int rows, int64_t width, int64_t flat, int64_t fla
 
 void finish(const Fused& f, float* tile, int rows, int64_t width, int64_t flat, int64_t flat_step, int64_t c,
             const float* bias, float* out, int64_t channels) {
-  float factor = 1;
   const Place at = {flat, flat_step, c};
-  const int residual = residual_of(f, &factor);
-  if (residual >= 0) return finish_sum(f, residual, factor, tile, rows, width, at, bias, out, channels);
-  if (bias) {
-    each(tile, rows, width, [=](Vec v, int, int64_t j, int64_t n) { return v + get(bias + c, j, n); });
-  }
+  const auto same = [](Vec v, int, int64_t, int64_t) { return v; };
+  const auto in_tile = [=](int i) { return tile + i * kTile; };
+  const Beginning begin(f, bias, rows, at);
+  const auto begin_in_tile = [&] { put(tile, rows, width, {0, 1, 0}, tile, kTile, begin); };
+  if (begin.n == f.n) return put(tile, rows, width, at, out, channels, begin);
   if (f.pattern == Fused::Pattern::general) {
+    begin_in_tile();
     general_tile(f, tile, rows, width, at);
-  } else {
-    for (int i = 0; i < f.n; ++i) chain_step(f, f.step[i], tile, rows, width, at);
+    return put(tile, rows, width, at, out, channels, same);
   }
-  put(tile, rows, width, at, out, channels, [](Vec v, int, int64_t, int64_t) { return v; });
+  const auto to_out = [=](int i) { return out + (flat + i * flat_step) * channels + c; };
+  const Step& last = f.step[f.n - 1];
+  if (begin.n + 1 == f.n) return chain_step(f, last, tile, rows, width, at, begin, to_out);
+  begin_in_tile();
+  for (int i = begin.n; i + 1 < f.n; ++i) chain_step(f, f.step[i], tile, rows, width, at, same, in_tile);
+  chain_step(f, last, tile, rows, width, at, same, to_out);
 }
 
 }  // namespace sonant::SONANT_ISA

@@ -13,11 +13,11 @@ namespace sonant::SONANT_ISA {
 
 // An operand broadcast against a subject [..., channels]: one pointer per row of the subject.
 struct Operand {
-  const float* data = nullptr;
-  int64_t channel_step = 1;  // 0: one number for all channels
-  int64_t row_step = 0;      // in elements, or -1: by the axes below
-  int n_axes = 0;
-  int64_t size[kMaxRank] = {}, stride[kMaxRank] = {};
+  const float* data;
+  int64_t channel_step;  // 1, or 0: one number for all channels
+  int64_t row_step;      // in elements, or -1: by the axes below
+  int n_axes;
+  int64_t size[kMaxRank], stride[kMaxRank];
 
   const float* row(int64_t flat) const;
   Vec at(const float* row, int64_t c, int64_t n) const {
@@ -27,12 +27,12 @@ struct Operand {
 };
 
 struct Argument {
-  int reg = -1;  // -1: the literal
-  float literal = 0;
+  int reg;  // -1: the literal
+  float literal;
 };
 
 struct Step {
-  Op op = Op::add;
+  Op op;
   Argument arg[3];
 };
 
@@ -42,8 +42,11 @@ struct Fused {
 
   Pattern pattern = Pattern::none;
   int n = 0, n_operands = 0;
-  Step step[kMost];
+  // Operands are left as they are until they are used: there is a list for every call.
+  Step step[kMost] = {};
   Operand operand[kMost];  // register 1 is operand[0]
+
+  Fused() {}
 };
 
 // The step list of attribute `steps` with its n operands, for a subject of the given shape.

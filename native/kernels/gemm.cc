@@ -188,6 +188,28 @@ void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile) 
   }
 }
 
+void multiply_few(const Product& p, int rows, int64_t outputs, float* tile) {
+  for (int i = 0; i < rows; ++i) {
+    for (int64_t n = 0; n < outputs; ++n) {
+      Vec even = zero(), odd = zero();
+      for (int64_t k = 0; k < p.taps; ++k) {
+        const float* x = static_cast<const float*>(p.input) + i * p.step + k * p.tap_step;
+        const float* w = static_cast<const float*>(p.weight) + n * p.panel_step + k * p.weight_tap_step;
+        int64_t c = 0;
+        for (; c + 2 * kWidth <= p.channels; c += 2 * kWidth) {
+          even = fma(load(x + c), load(w + c), even);
+          odd = fma(load(x + c + kWidth), load(w + c + kWidth), odd);
+        }
+        for (; c < p.channels; c += kWidth) {
+          const int64_t lanes = p.channels - c < kWidth ? p.channels - c : int64_t{kWidth};
+          even = fma(load_n(x + c, lanes), load_n(w + c, lanes), even);
+        }
+      }
+      tile[i * kTile + n] = reduce_add(even + odd);
+    }
+  }
+}
+
 void widen(const void* src, DType dtype, int64_t channels, float* dst) {
   if (dtype == DType::q8) return widen_q8(src, channels, dst);
   const auto* w = static_cast<const uint16_t*>(src);

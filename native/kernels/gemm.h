@@ -63,6 +63,10 @@ bool has_fast_dot();
 // Each of `width` <= 32 neighbouring channels with its own weight at each tap.
 void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile);
 
+// A few outputs with their weights channel by channel, panel_step apart. The sums are over channels in kWidth lanes,
+// even and odd vectors apart, then taps; the lanes are folded at last.
+void multiply_few(const Product& p, int rows, int64_t outputs, float* tile);
+
 // One tap of a packed panel widened to f32 [channels][32].
 void widen(const void* src, DType dtype, int64_t channels, float* dst);
 void widen_q8(const void* src, int64_t channels, float* dst);

@@ -10,15 +10,15 @@ namespace {
 // Every role as a grouped convolution.
 struct Shape {
   int64_t groups, outputs, taps, channels;  // outputs per group, channels per output
-  bool depthwise;
+  PackForm form;
 };
 
 Shape shape_of(PackRole role, const int64_t* dims, int rank, int64_t groups) {
   if (rank != (role == PackRole::linear ? 2 : 3)) throw std::runtime_error("pack: a weight of the wrong rank");
-  if (role == PackRole::linear) return {1, dims[0], 1, dims[1], false};
-  if (role == PackRole::lstm) return {dims[0], dims[1], 1, dims[2], false};
+  if (role == PackRole::linear) return {1, dims[0], 1, dims[1], pack_form(false, 1, dims[0], dims[1])};
+  if (role == PackRole::lstm) return {dims[0], dims[1], 1, dims[2], PackForm::panels};
   if (groups < 1 || dims[0] % groups != 0) throw std::runtime_error("pack: outputs are not a multiple of groups");
-  return {groups, dims[0] / groups, dims[1], dims[2], dims[2] == 1 && dims[0] == groups};
+  return {groups, dims[0] / groups, dims[1], dims[2], pack_form(true, groups, dims[0], dims[2])};
 }
 
 uint32_t bits_of(float x) {
@@ -110,16 +110,24 @@ void pack_tap(const float* src, int64_t row, int64_t outputs, int64_t channels, 
 
 }  // namespace
 
+bool packed_in_f32(PackRole role, const int64_t* dims, int rank, int64_t groups) {
+  return shape_of(role, dims, rank, groups).form != PackForm::panels;
+}
+
 size_t packed_bytes(PackRole role, const int64_t* dims, int rank, int64_t groups, DType dtype) {
   Shape s = shape_of(role, dims, rank, groups);
-  if (s.depthwise) return static_cast<size_t>(s.taps * s.groups * 4);
+  if (s.form != PackForm::panels) return static_cast<size_t>(s.groups * s.outputs * s.taps * s.channels) * 4;
   int64_t tap = panel_tap_elements(s.channels, dtype) * dtype_bytes(dtype);
   return static_cast<size_t>(s.groups * ceil_div(s.outputs, kPanel) * s.taps * tap);
 }
 
 void pack(PackRole role, const float* src, const int64_t* dims, int rank, int64_t groups, DType dtype, void* dst) {
   Shape s = shape_of(role, dims, rank, groups);
-  if (s.depthwise) return pack_depthwise(src, s, static_cast<float*>(dst));
+  if (s.form == PackForm::depthwise) return pack_depthwise(src, s, static_cast<float*>(dst));
+  if (s.form == PackForm::few) {
+    std::memcpy(dst, src, packed_bytes(role, dims, rank, groups, dtype));
+    return;
+  }
   const int64_t tap = panel_tap_elements(s.channels, dtype), row = s.taps * s.channels;
   int64_t at = 0;
   for (int64_t g = 0; g < s.groups; ++g) {

@@ -57,37 +57,38 @@ int64_t read_signature(const int64_t* words, Tensor& t) {
   return n * dtype_bytes(t.dtype);
 }
 
-char* address(const int64_t* table, int64_t n, int64_t index, const char* what) {
-  check(index >= 0 && index < n, what);
-  check(table[index] != 0, "an operand at address 0");
-  return reinterpret_cast<char*>(table[index]);
-}
+void check_index(int64_t index, int64_t n, const char* what) { check(index >= 0 && index < n, what); }
 
-Tensor read_tensor(const int64_t* words, const Memory& m) {
+char kSomewhere;  // what a tensor that is there points to before it is attached
+
+Tensor read_tensor(const int64_t* words, const Sizes& sizes) {
   Tensor t;
   if (words[0] == 0) return t;
   const int64_t bytes = read_signature(words, t), index = words[1], offset = words[2];
   check(offset >= 0 && offset % 4 == 0, "an offset that is negative or not that of an element");
-  char* base = nullptr;
   switch (words[0]) {
     case 1:
-      check(offset <= m.arena_bytes && bytes <= m.arena_bytes - offset, "a tensor outside the arena");
-      base = m.arena;
+      check(offset <= sizes.arena_bytes && bytes <= sizes.arena_bytes - offset, "a tensor outside the arena");
       break;
     case 2:
-      base = address(m.weights, m.n_weights, index, "a weight outside the table");
+      check_index(index, sizes.n_weights, "a weight outside the table");
       break;
     case 3:
-      base = address(m.inputs, m.n_inputs, index, "an input outside the table");
+      check_index(index, sizes.n_inputs, "an input outside the table");
       break;
     case 4:
-      base = address(m.outputs, m.n_outputs, index, "an output outside the table");
+      check_index(index, sizes.n_outputs, "an output outside the table");
       break;
     default:
       malformed("a tensor in no known space");
   }
-  t.data = base + offset;
+  t.data = &kSomewhere;
   return t;
+}
+
+char* address(const int64_t* table, int64_t index) {
+  check(table[index] != 0, "an operand at address 0");
+  return reinterpret_cast<char*>(table[index]);
 }
 
 // Arguments that a pointwise op takes in a step: its operands, then its attributes.
@@ -126,7 +127,7 @@ int64_t step_registers(const OpRow& row, const Call& c, int attr) {
   return 1 + (attr == row.n_attrs - 4 ? n_pro : fused - n_pro);
 }
 
-void check_attr(const OpRow& row, const Call& c, int i, int32_t n_states) {
+void check_attr(const OpRow& row, const Call& c, int i, int64_t n_states) {
   const int64_t v = c.attr[i];
   switch (row.attrs[i]) {
     case AttrKind::steps:
@@ -195,8 +196,8 @@ void check_loop(const Call& c, size_t n_blocks) {
   }
 }
 
-Instruction read_instruction(Cursor& block, const Memory& memory, int32_t n_states, size_t n_blocks,
-                             std::vector<Tensor>& tensors) {
+Instruction read_instruction(Cursor& block, const Sizes& sizes, size_t n_blocks, Code& code) {
+  std::vector<Tensor>& tensors = code.tensors;
   const int64_t length = block.take();
   check(length >= kInstructionWords && length - 1 <= block.end - block.at, "an instruction of a wrong length");
   Cursor cursor{block.words, block.at, block.at + length - 1};
@@ -212,26 +213,31 @@ Instruction read_instruction(Cursor& block, const Memory& memory, int32_t n_stat
   // The vector was reserved for every word of the code, so that these addresses stay good.
   c.in = tensors.data() + tensors.size();
   c.out = c.in + c.n_in;
-  for (int i = 0; i < c.n_in + c.n_out; ++i) tensors.push_back(read_tensor(cursor.take_words(kTensorWords), memory));
+  for (int i = 0; i < c.n_in + c.n_out; ++i) {
+    const int64_t* words = cursor.take_words(kTensorWords);
+    tensors.push_back(read_tensor(words, sizes));
+    code.places.push_back({words[0], words[1], words[2]});
+  }
   c.attr = cursor.take_words(c.n_attr);
   c.extra = cursor.take_words(c.n_extra);
   check(cursor.at == cursor.end, "an instruction of a wrong length");
   const OpRow& row = row_of(found.op);
   check_operands(row, c);
-  for (int i = 0; i < c.n_attr; ++i) check_attr(row, c, i, n_states);
+  for (int i = 0; i < c.n_attr; ++i) check_attr(row, c, i, sizes.n_states);
   if (found.op == Op::loop) check_loop(c, n_blocks);
   return found;
 }
 
 }  // namespace
 
-Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t n_states) {
+Code decode(const int64_t* words, int64_t n_words, const Sizes& sizes) {
   Cursor head{words, 0, n_words};
   const auto n_blocks = static_cast<size_t>(head.take_count(n_words, "a wrong number of blocks"));
   check(n_blocks > 0, "no block");
   const int64_t* starts = head.take_words(static_cast<int64_t>(n_blocks));
   Code code;
   code.tensors.reserve(static_cast<size_t>(n_words / kTensorWords) + 1);
+  code.places.reserve(code.tensors.capacity());
   code.blocks.resize(n_blocks);
   for (size_t b = 0; b < n_blocks; ++b) {
     check(starts[b] >= head.at && starts[b] < n_words, "a block outside the code");
@@ -242,10 +248,22 @@ Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t
     const int64_t n = cursor.take_count(n_words / kInstructionWords, "a wrong number of instructions");
     code.blocks[b].reserve(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) {
-      code.blocks[b].push_back(read_instruction(cursor, memory, n_states, n_blocks, code.tensors));
+      code.blocks[b].push_back(read_instruction(cursor, sizes, n_blocks, code));
     }
   }
   return code;
+}
+
+void attach(Code& code, const Memory& memory) {
+  for (size_t i = 0; i < code.tensors.size(); ++i) {
+    const Place& p = code.places[i];
+    if (p.space == 0) continue;
+    char* base = p.space == 1   ? memory.arena
+                 : p.space == 2 ? address(memory.weights, p.index)
+                 : p.space == 3 ? address(memory.inputs, p.index)
+                                : address(memory.outputs, p.index);
+    code.tensors[i].data = base + p.offset;
+  }
 }
 
 Tensor decode_state(const int64_t* words, bool* ring) {

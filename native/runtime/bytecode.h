@@ -29,14 +29,21 @@
 
 namespace sonant {
 
-// Where the spaces of tensors begin.
+// How much the spaces of tensors hold.
+struct Sizes {
+  int64_t arena_bytes = 0, n_weights = 0, n_inputs = 0, n_outputs = 0, n_states = 0;
+};
+
+// Where they begin: addresses.
 struct Memory {
   char* arena = nullptr;
-  int64_t arena_bytes = 0;
-  const int64_t* weights = nullptr;  // addresses
+  const int64_t* weights = nullptr;
   const int64_t* inputs = nullptr;
   const int64_t* outputs = nullptr;
-  int64_t n_weights = 0, n_inputs = 0, n_outputs = 0;
+};
+
+struct Place {
+  int64_t space, index, offset;
 };
 
 struct Instruction {
@@ -46,12 +53,17 @@ struct Instruction {
 
 struct Code {
   std::vector<Tensor> tensors;
+  std::vector<Place> places;  // of each tensor
   std::vector<std::vector<Instruction>> blocks;
 };
 
 constexpr int kTensorWords = 5 + kMaxRank;
 
-Code decode(const int64_t* words, int64_t n_words, const Memory& memory, int32_t n_states);
+// The code of `words`, which must outlive it. Its tensors have no addresses yet.
+Code decode(const int64_t* words, int64_t n_words, const Sizes& sizes);
+
+// Gives every tensor its address.
+void attach(Code& code, const Memory& memory);
 
 // The state at `words`, and whether it is a ring.
 Tensor decode_state(const int64_t* words, bool* ring);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 
 // These functions are inlined everywhere: an out-of-line copy made by a file compiled for one instruction set could be
 // the one that the linker keeps for all.
@@ -57,7 +56,19 @@ struct Call {
 // Runs f(begin, end) over [0, n) on the pool's threads, in pieces of `grain` (the last may be shorter); blocks until
 // all are done and throws what a piece threw. The split never changes a result: a kernel must compute each output in
 // one piece, in a fixed order.
-using Range = std::function<void(int64_t begin, int64_t end)>;
+//
+// Range: something that is called with (begin, end), lent by its owner; unlike std::function it takes no memory.
+class Range {
+ public:
+  template <class F>
+  SONANT_INLINE Range(const F& f)
+      : of_(&f), call_([](const void* of, int64_t begin, int64_t end) { (*static_cast<const F*>(of))(begin, end); }) {}
+  SONANT_INLINE void operator()(int64_t begin, int64_t end) const { call_(of_, begin, end); }
+
+ private:
+  const void* of_;
+  void (*call_)(const void*, int64_t, int64_t);
+};
 
 struct Context {
   void (*parallel)(void* pool, int64_t n, int64_t grain, const Range& f) = nullptr;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace sonant {
 
@@ -136,12 +137,34 @@ struct PoolShare {
 
 }  // namespace
 
-Outcome run(const Run& run, const KernelTable& kernels, Pool& pool) {
-  if (run.memory.arena_bytes < 0) throw std::invalid_argument("an arena of a negative size");
-  const WorkspaceLease arena(pool, static_cast<size_t>(run.memory.arena_bytes));
-  Memory memory = run.memory;
-  memory.arena = static_cast<char*>(arena.data);
-  const Code code = decode(run.words, run.n_words, memory, static_cast<int32_t>(run.states.size()));
+BoundPlan::BoundPlan(std::vector<int64_t> words, std::vector<int64_t> weights, const Sizes& sizes,
+                     const KernelTable& kernels)
+    : words_(std::move(words)), weights_(std::move(weights)), sizes_(sizes), kernels_(kernels) {
+  if (sizes.arena_bytes < 0) throw std::invalid_argument("an arena of a negative size");
+  keep(take());
+}
+
+std::unique_ptr<Code> BoundPlan::take() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!idle_.empty()) {
+      auto code = std::move(idle_.back());
+      idle_.pop_back();
+      return code;
+    }
+  }
+  return std::make_unique<Code>(decode(words_.data(), static_cast<int64_t>(words_.size()), sizes_));
+}
+
+void BoundPlan::keep(std::unique_ptr<Code> code) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  idle_.push_back(std::move(code));
+}
+
+Outcome BoundPlan::run(const Run& run, Pool& pool) {
+  const WorkspaceLease arena(pool, static_cast<size_t>(sizes_.arena_bytes));
+  std::unique_ptr<Code> code = take();
+  attach(*code, {static_cast<char*>(arena.data), weights_.data(), run.inputs, run.outputs});
   PoolShare share = {&pool, run.threads > 0 ? std::min(run.threads, pool.n_threads()) : pool.n_threads()};
   Context context;
   context.parallel = [](void* p, int64_t n, int64_t grain, const Range& f) {
@@ -153,7 +176,9 @@ Outcome run(const Run& run, const KernelTable& kernels, Pool& pool) {
   context.states = run.states.data();
   context.rings = run.rings.data();
   context.n_states = static_cast<int32_t>(run.states.size());
-  return Player(run, code, kernels, context).play(0, 0);
+  const Outcome outcome = Player(run, *code, kernels_, context).play(0, 0);
+  keep(std::move(code));  // after an error it is left to be decoded anew
+  return outcome;
 }
 
 }  // namespace sonant

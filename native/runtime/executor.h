@@ -1,7 +1,8 @@
 // Plays the bytecode of a bound Plan. See bytecode.h for its form.
 #pragma once
 
-#include <string>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "bytecode.h"
@@ -10,21 +11,41 @@
 
 namespace sonant {
 
+// What one run brings along.
 struct Run {
-  const int64_t* words = nullptr;
-  int64_t n_words = 0;
-  Memory memory;  // `arena` is set by run()
+  const int64_t* inputs = nullptr;  // addresses
+  const int64_t* outputs = nullptr;
   std::vector<Tensor> states;
   std::vector<uint8_t> rings;       // of each state: whether it is one
-  int threads = 0;                  // how many of the pool's may compute; 0: all
   const int32_t* cancel = nullptr;  // looked at between kernels; may be null
   double* seconds = nullptr;        // of each instruction, block after block; its time is added there. A loop has none
   int64_t n_seconds = 0;            // of its own: its body's instructions have. May be null
+  int threads = 0;                  // how many of the pool's may compute; 0: all
 };
 
 enum class Outcome : int { done = 0, cancelled = 1 };
 
-// Throws std::invalid_argument for malformed code, std::runtime_error for what a kernel refuses.
-Outcome run(const Run& run, const KernelTable& kernels, Pool& pool);
+// The bytecode of a bound Plan, checked and decoded once, to be run any number of times, also at the same time: what a
+// run has to itself is kept for the next one.
+class BoundPlan {
+ public:
+  // Throws std::invalid_argument for malformed code.
+  BoundPlan(std::vector<int64_t> words, std::vector<int64_t> weights, const Sizes& sizes, const KernelTable& kernels);
+
+  const Sizes& sizes() const { return sizes_; }
+
+  // Throws std::runtime_error for what a kernel refuses.
+  Outcome run(const Run& run, Pool& pool);
+
+ private:
+  std::unique_ptr<Code> take();
+  void keep(std::unique_ptr<Code> code);
+
+  const std::vector<int64_t> words_, weights_;
+  const Sizes sizes_;
+  const KernelTable& kernels_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Code>> idle_;
+};
 
 }  // namespace sonant

@@ -147,7 +147,9 @@ void linear(const char* name, int64_t t, int64_t c, int64_t n, DType dtype = DTy
   const Timing s = best_time([&] { isa::linear(node.call(), pool.context); }, 0.3);
   line(name, 2.0 * t * c * n, s);
   if (t == 1)
-    std::printf("%60s weights at %.1f GB/s\n", "", static_cast<double>(ceil_div(n, kPanel) * panel_tap_elements(c, dtype) * dtype_bytes(dtype)) / s.seconds / 1e9);
+    std::printf(
+        "%60s weights at %.1f GB/s\n", "",
+        static_cast<double>(ceil_div(n, kPanel) * panel_tap_elements(c, dtype) * dtype_bytes(dtype)) / s.seconds / 1e9);
 }
 
 void lstm(const char* name, int64_t t, int64_t c, int64_t h, DType dtype) {
@@ -170,6 +172,31 @@ void attention(const char* name, int64_t t, int64_t keys, int64_t heads, int64_t
   node.attr = {heads, kv, real_bits(0.125), causal, 0, -1, -1};
   Threads pool(threads);
   line(name, 4.0 * t * keys * heads * size, best_time([&] { isa::attention(node.call(), pool.context); }, 0.3));
+}
+
+// One query of each of `batch` streams at `position` of their states.
+void attention_step(const char* name, int64_t batch, int64_t t, int64_t position, int64_t heads, int64_t size,
+                    int64_t window) {
+  if (!std::strstr(name, wanted)) return;
+  const int64_t wide = heads * size, capacity = window > 0 ? window + t - 1 : position + t;
+  Floats q = random(batch * t * wide), k = q, v = q, y(q.size());
+  Floats state_k = random(batch * capacity * wide), state_v = random(batch * capacity * wide);
+  std::vector<int32_t> rows, positions(static_cast<size_t>(batch), static_cast<int32_t>(position));
+  for (int64_t b = 0; b < batch; ++b) rows.push_back(static_cast<int32_t>(b));
+  const std::vector<Tensor> states = {tensor(state_k, {batch, capacity, wide}),
+                                      tensor(state_v, {batch, capacity, wide})};
+  Node node;
+  node.in = {tensor(q, {batch, t, wide}), tensor(k, {batch, t, wide}), tensor(v, {batch, t, wide}),
+             tensor(rows.data(), {batch}, DType::i32), tensor(positions.data(), {batch}, DType::i32)};
+  node.out = {tensor(y, {batch, t, wide})};
+  node.attr = {heads, 0, real_bits(0.125), 1, window, 0, 1};
+  Threads pool(threads, states);
+  const std::vector<uint8_t> rings(2, window > 0);
+  pool.context.rings = rings.data();
+  const int64_t keys = window > 0 ? window : position;
+  const Timing s = best_time([&] { isa::attention(node.call(), pool.context); }, 0.3);
+  line(name, 4.0 * batch * t * keys * wide, s);
+  std::printf("%60s states at %.1f GB/s\n", "", 8.0 * batch * keys * wide / s.seconds / 1e9);
 }
 
 void vocoder() {
@@ -199,7 +226,8 @@ void narrow() {
   for (DType dtype : {DType::f16, DType::bf16}) {
     conv("conv 128 k7 16-bit weights", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype);
     conv("conv 1024 k3 T240 16-bit weights", {240, 1024, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, true, dtype);
-    conv("conv 128 k7 16-bit weights bf16", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype, Precision::bf16);
+    conv("conv 128 k7 16-bit weights bf16", {14400, 128, 128, 7, 1, 1, 3, 3, 1, false}, Fuse::snake, true, dtype,
+         Precision::bf16);
     linear("linear 768 to 2048, 30 rows 16-bit weights", 30, 768, 2048, dtype);
     linear("gemv 1024 to 4096, 1 row 16-bit weights", 1, 1024, 4096, dtype);
   }
@@ -209,12 +237,14 @@ void narrow() {
 void reading(int64_t bytes) {
   const Floats data = random(bytes / 4);
   isa::Vec kept = isa::zero();
-  const Timing t = best_time([&] {
-    isa::Vec s[4] = {kept, kept, kept, kept};
-    for (size_t i = 0; i + 4 * isa::kWidth <= data.size(); i += 4 * isa::kWidth)
-      for (size_t j = 0; j < 4; ++j) s[j] = s[j] + isa::load(data.data() + i + j * isa::kWidth);
-    kept = kept + s[0] + s[1] + s[2] + s[3];
-  }, 0.3);
+  const Timing t = best_time(
+      [&] {
+        isa::Vec s[4] = {kept, kept, kept, kept};
+        for (size_t i = 0; i + 4 * isa::kWidth <= data.size(); i += 4 * isa::kWidth)
+          for (size_t j = 0; j < 4; ++j) s[j] = s[j] + isa::load(data.data() + i + j * isa::kWidth);
+        kept = kept + s[0] + s[1] + s[2] + s[3];
+      },
+      0.3);
   std::printf("reading %lld kB: %.1f GB/s (%g)\n", static_cast<long long>(bytes >> 10), bytes / t.seconds / 1e9,
               isa::reduce_add(kept) > 1e30 ? 1.0 : 0.0);
 }
@@ -288,6 +318,12 @@ int main(int argc, char** argv) {
   lstm("lstm 512 H256 T300 f16", 300, 512, 256, DType::f16);
   attention("attention 12x64 T100", 100, 100, 12, 12, 64, false);
   attention("attention 12x64 T500", 500, 500, 12, 12, 64, false);
+  attention_step("attention step 8x64 keys 300", 1, 1, 300, 8, 64, 0);
+  attention_step("attention step 8x64 keys 1000", 1, 1, 1000, 8, 64, 0);
+  attention_step("attention step 8x64 keys 300, 8 streams", 8, 1, 300, 8, 64, 0);
+  attention_step("attention ring 8x64 window 251, 16 rows", 1, 16, 800, 8, 64, 251);
+  attention_step("attention ring 8x64 window 251, 128 rows", 1, 128, 800, 8, 64, 251);
+  attention_step("attention prefill 8x64, 160 rows", 1, 160, 0, 8, 64, 0);
   attention("attention decode 16/4x64 keys 1000", 1, 1000, 16, 4, 64, false);
   return 0;
 }

@@ -72,11 +72,11 @@ std::vector<std::vector<float>> inputs_of(const Case& c) {
   uint32_t state = 1;
   for (size_t i = 0; i < c.in.size(); ++i) {
     std::vector<float> v(static_cast<size_t>(elements(c.in[i].dims)));
-    if (c.in[i].dtype == DType::f32) std::generate(v.begin(), v.end(), [&] { return noise(state); });
+    if (c.in[i].dtype != DType::i32) std::generate(v.begin(), v.end(), [&] { return noise(state); });
     if (static_cast<int>(i) == c.packed) {
       const Dims& d = c.in[i].dims;
-      std::vector<float> p(packed_bytes(c.role, d.data(), static_cast<int>(d.size()), 1, DType::f32) / 4);
-      pack(c.role, v.data(), d.data(), static_cast<int>(d.size()), 1, DType::f32, p.data());
+      std::vector<float> p(packed_bytes(c.role, d.data(), static_cast<int>(d.size()), 1, c.in[i].dtype) / 4);
+      pack(c.role, v.data(), d.data(), static_cast<int>(d.size()), 1, c.in[i].dtype, p.data());
       v = p;
     }
     found.push_back(v);
@@ -91,11 +91,12 @@ std::vector<std::vector<float>> play(const Case& c, const std::string& isa, Pool
   for (const Dims& d : c.out) out.emplace_back(static_cast<size_t>(elements(d)));
   for (auto& v : in) from.push_back(reinterpret_cast<int64_t>(v.data()));
   for (auto& v : out) to.push_back(reinterpret_cast<int64_t>(v.data()));
+  Sizes sizes;
+  sizes.n_inputs = static_cast<int64_t>(from.size());
+  sizes.n_outputs = static_cast<int64_t>(to.size());
   Run r;
-  r.words = code.data(), r.n_words = static_cast<int64_t>(code.size());
-  r.memory.inputs = from.data(), r.memory.n_inputs = static_cast<int64_t>(from.size());
-  r.memory.outputs = to.data(), r.memory.n_outputs = static_cast<int64_t>(to.size());
-  run(r, kernels_of(isa), pool);
+  r.inputs = from.data(), r.outputs = to.data();
+  BoundPlan(code, {}, sizes, kernels_of(isa)).run(r, pool);
   return out;
 }
 
@@ -154,6 +155,14 @@ std::vector<Case> cases() {
        {{{1, 130, 65}}, {{70, 65}}, {{70}}},
        {{1, 130, 70}},
        {-1, -1, 0, 0},
+       {},
+       1,
+       PackRole::linear},
+      {"linear int8",
+       Op::linear,
+       {{{1, 130, 65}}, {{70, 65}, DType::q8}, {{70}}},
+       {{1, 130, 70}},
+       {-1, -1, 0, static_cast<int64_t>(Precision::int8)},
        {},
        1,
        PackRole::linear},

@@ -22,7 +22,7 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("shape", [(2, 1, 1), (32, 1, 32), (70, 3, 45), (33, 2, 128)], ids=str)
+@pytest.mark.parametrize("shape", [(4, 1, 1), (32, 1, 32), (70, 3, 45), (33, 2, 128)], ids=str)
 def test_q8_panels_hold_the_integers_and_scales_of_to_q8(shape: tuple[int, int, int]) -> None:
     w = normal(*shape)
     w[0, 0] = 0  # a block of zeros, and halves that round to even

@@ -45,18 +45,10 @@ class Run:
     def play(self, pool, *, code: np.ndarray | None = None, cancel: np.ndarray | None = None, seconds=None,
              threads: int = 0) -> int:  # fmt: skip
         addresses = [np.array([a.ctypes.data for a in arrays], np.int64) for arrays in (self.inputs, self.outputs)]
-        return native.run(
-            self.bound.code if code is None else code,
-            self.table,
-            *addresses,
-            NONE,
-            self.bound.arena_bytes,
-            native.isas()[-1],
-            pool,
-            cancel,
-            seconds,
-            threads,
-        )
+        words = self.bound.code if code is None else code
+        counts = len(self.inputs), len(self.outputs), 0, self.bound.arena_bytes
+        plan = native.Plan(words, self.table, *counts, native.isas()[-1])
+        return plan.run(*addresses, native.States(NONE), pool, cancel, seconds, threads)
 
 
 @pytest.fixture
@@ -251,7 +243,7 @@ def test_the_probe_finds_what_the_machine_can_do(isa: str) -> None:
 
 def test_an_unknown_instruction_set() -> None:
     with pytest.raises(ValueError, match="no instruction set 'sse9'"):
-        native.run(np.array([1, 2, 0]), NONE, NONE, NONE, NONE, 0, "sse9", native.Pool(1))
+        native.Plan(np.array([1, 2, 0]), NONE, 0, 0, 0, 0, "sse9")
 
 
 def test_every_isa_up_to_the_best_is_offered() -> None:
@@ -315,9 +307,15 @@ def test_code_with_changed_words_never_crashes() -> None:
 
 def test_tables_of_another_type() -> None:
     with pytest.raises(ValueError, match="addresses"):
-        native.run(np.array([1, 2, 0]), np.zeros(1, np.float64), NONE, NONE, NONE, 0, "generic", native.Pool(1))
+        native.Plan(np.array([1, 2, 0]), np.zeros(1, np.float64), 0, 0, 0, 0, "generic")
     with pytest.raises(ValueError, match="11 words"):
-        native.run(np.array([1, 2, 0]), NONE, NONE, NONE, np.zeros(5, np.int64), 0, "generic", native.Pool(1))
+        native.States(np.zeros(5, np.int64))
+
+
+def test_a_run_brings_what_its_plan_was_made_for() -> None:
+    plan = native.Plan(np.array([1, 2, 0]), NONE, 1, 0, 0, 0, "generic")
+    with pytest.raises(ValueError, match="another number of inputs, outputs or states"):
+        plan.run(NONE, NONE, native.States(NONE), native.Pool(1))
 
 
 def test_addresses_may_be_unsigned() -> None:
@@ -326,15 +324,9 @@ def test_addresses_may_be_unsigned() -> None:
     cast = list(opset.OPS).index("cast")
     tensor = [0, 0, 1, 3, 0, 0, 0, 0, 0]
     code = [1, 2, 1, 6 + 22 + 1, cast, 1, 1, 1, 0, 3, 0, *tensor, 4, 0, *tensor, 0]
-    native.run(
-        np.array(code),
-        NONE.astype(np.uint64),
-        *(np.array([ctypes.addressof(ctypes.c_char.from_buffer(a))], np.uint64) for a in (data, out)),
-        NONE,
-        0,
-        "generic",
-        native.Pool(1),
-    )
+    addresses = (np.array([ctypes.addressof(ctypes.c_char.from_buffer(a))], np.uint64) for a in (data, out))
+    plan = native.Plan(np.array(code), NONE.astype(np.uint64), 1, 1, 0, 0, "generic")
+    plan.run(*addresses, native.States(NONE), native.Pool(1))
     assert out.tolist() == [1, 1, 1]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,7 +23,8 @@ from sonant.program.verify import verify
 
 __all__ = ["NativeBackend", "NativeExecutable"]
 
-BOUND_PLANS_KEPT = 32
+PLANS_KEPT = 32
+"""Of one executable, for the shapes of inputs that came last."""
 
 
 class NativeBackend:
@@ -63,6 +66,16 @@ class NativeBackend:
         return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A Plan bound to the shapes of some inputs."""
+
+    bound: Bound
+    plan: _native.Plan
+    outputs: tuple[tuple[tuple[int, ...], type], ...]
+    """Shape and type of each."""
+
+
 class NativeExecutable:
     """A lowered Program with its packed weights; runs may overlap, each with a workspace of its own."""
 
@@ -70,7 +83,10 @@ class NativeExecutable:
         self.program, self.backend, self.bounds = program, backend, Bounds(program)
         self.plan, self.packed = plan, packed
         self.table = self._weight_table()
-        self._bound: OrderedDict[tuple[int, ...], Bound] = OrderedDict()
+        self._inputs = [(v.name, np.dtype(_TYPES[v.dtype])) for v in plan.program.inputs]
+        self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
+        self._states: WeakKeyDictionary[ArrayStates, _native.States] = WeakKeyDictionary()
+        self._no_states = ArrayStates([], 0)
         self._lock = threading.Lock()
 
     def _weight_table(self) -> np.ndarray:
@@ -92,21 +108,8 @@ class NativeExecutable:
         return ArrayStates(list(self.plan.program.states.values()), n_rows)
 
     def peak_bytes(self, sizes: Mapping[str, int]) -> int:
-        return self._bind(dict(sizes)).arena_bytes
-
-    def _bind(self, sizes: dict[str, int]) -> Bound:
-        key = tuple(sizes[s] for s in self.plan.symbols)
-        with self._lock:
-            if key in self._bound:
-                self._bound.move_to_end(key)
-                return self._bound[key]
         self.bounds.check(sizes)
-        bound = self.plan.bind(sizes)
-        with self._lock:
-            self._bound[key] = bound
-            while len(self._bound) > BOUND_PLANS_KEPT:
-                self._bound.popitem(last=False)
-        return bound
+        return self.plan.bind(sizes).arena_bytes
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
             cancel: CancelFlag | None = None, threads: int | None = None,
@@ -114,31 +117,65 @@ class NativeExecutable:
         """With `seconds` (f64, one place for each of `nodes`) the time spent in each is added there."""
         if threads is not None and threads < 1:
             raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
-        sizes = bind_sizes(self.program, inputs)
-        bound = self._bind(sizes)
-        given = [np.ascontiguousarray(inputs[v.name]) for v in self.plan.program.inputs]
-        outputs = [np.empty(shape, np.int32 if v.dtype == "i32" else np.float32)
-                   for shape, v in zip(bound.output_shapes, self.plan.program.outputs, strict=True)]
-        state_words = self._state_words(states_of(self.program, states))
+        given, ready = self._bind(inputs)
+        outputs: list[np.ndarray] = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
         try:
-            status = _native.run(bound.code, self.table, _addresses(given), _addresses(outputs), state_words,
-                                 bound.arena_bytes, self.backend.isa, self.backend.pool, (cancel or CancelFlag()).cells,
-                                 seconds, threads or 0)
+            status = ready.plan.run(_addresses(given), _addresses(outputs), self._native_states(states),
+                                    self.backend.pool, None if cancel is None else cancel.cells, seconds, threads or 0)
         except RuntimeError as e:
             raise BackendError(f"{self.program.name}: {e}") from e
         if status:
             raise Cancelled(f"{self.program.name} was cancelled")
         return outputs
 
-    def _state_words(self, states: ArrayStates) -> np.ndarray:
-        words = []
-        for name in self.plan.states:
-            array = states.arrays[name]
-            dims = [*array.shape, *[0] * (MAX_RANK - array.ndim)]
-            dtype = DTYPES["i32" if array.dtype == np.int32 else "f32"]
-            words.append([int(states.kinds[name] == "ring"), 0, array.ctypes.data, dtype, array.ndim, *dims])
-        return np.array(words, np.int64).ravel()
+    def _bind(self, inputs: Mapping[str, np.ndarray]) -> tuple[list[np.ndarray], _Ready]:
+        """The inputs in order, and the Plan for their shapes, which is made the first time that they come."""
+        given = [inputs[name] for name, dtype in self._inputs if name in inputs and inputs[name].dtype == dtype]
+        shapes = tuple([a.shape for a in given])
+        with self._lock:
+            ready = self._ready.get(shapes) if len(given) == len(inputs) == len(self._inputs) else None
+            if ready is not None:
+                self._ready.move_to_end(shapes)
+        if ready is None:
+            ready = self._make_ready(bind_sizes(self.program, inputs))
+            with self._lock:
+                self._ready[shapes] = ready
+                while len(self._ready) > PLANS_KEPT:
+                    self._ready.popitem(last=False)
+        return [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in given], ready
+
+    def _make_ready(self, sizes: dict[str, int]) -> _Ready:
+        self.bounds.check(sizes)
+        bound, program = self.plan.bind(sizes), self.plan.program
+        plan = _native.Plan(bound.code, self.table, len(program.inputs), len(program.outputs), len(self.plan.states),
+                            bound.arena_bytes, self.backend.isa)
+        types = [_TYPES[v.dtype] for v in program.outputs]
+        return _Ready(bound, plan, tuple(zip(bound.output_shapes, types, strict=True)))
+
+    def _native_states(self, states: States | None) -> _native.States:
+        """Checked and read the first time that they come: their arrays stay where they are."""
+        known = self._no_states if states is None else states
+        found = self._states.get(known) if isinstance(known, ArrayStates) else None
+        if found is None:
+            checked = states_of(self.program, states)
+            known = self._no_states if states is None or not self.plan.states else checked
+            found = _native.States(_state_words(self.plan.states, known))
+            self._states[known] = found
+        return found
+
+
+_TYPES = {"f32": np.float32, "i32": np.int32}
+
+
+def _state_words(names: Sequence[str], states: ArrayStates) -> np.ndarray:
+    words = []
+    for name in names:
+        array = states.arrays[name]
+        dims = [*array.shape, *[0] * (MAX_RANK - array.ndim)]
+        dtype = DTYPES["i32" if array.dtype == np.int32 else "f32"]
+        words.append([int(states.kinds[name] == "ring"), 0, array.ctypes.data, dtype, array.ndim, *dims])
+    return np.array(words, np.int64).ravel()
 
 
 def _addresses(arrays: list[np.ndarray]) -> np.ndarray:
-    return np.array([a.ctypes.data for a in arrays], np.int64)
+    return np.array([a.__array_interface__["data"][0] for a in arrays], np.int64)

@@ -22,7 +22,7 @@ from sonant.backends.native.lower import NativePlan, PackKey, lower
 from sonant.errors import BackendError
 from sonant.program.program import Program
 
-PACK_VERSION = 3
+PACK_VERSION = 4
 ALIGNMENT = 64
 
 
@@ -93,8 +93,8 @@ def _pack(key: PackKey, shape: tuple[int, ...], weights: Weights, target: np.nda
     if key.role == "plain":
         target[:] = round_to(array, key.dtype).reshape(-1).view(np.uint8)
         return
-    if key.role == "conv" and shape[0] == key.groups and shape[2] == 1:
-        array = round_to(array, key.dtype)  # depthwise weights are packed in f32
+    if _native.packed_in_f32(key.role, list(shape), key.groups):
+        array = round_to(array, key.dtype)
     _native.pack(key.role, array, key.groups, key.dtype, target)
 
 
