@@ -18,6 +18,7 @@ from sonant.cli.calibrate import calibrate_speed
 from sonant.cli.live import live
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.models import models
+from sonant.cli.perf import perf
 from sonant.cli.quantize import quantize
 from sonant.cli.reading import read_stdin
 from sonant.cli.say import say
@@ -71,6 +72,7 @@ main.add_command(models)
 main.add_command(calibrate_speed)
 main.add_command(quantize)
 main.add_command(align_heads)
+main.add_command(perf)
 
 
 @main.command()
