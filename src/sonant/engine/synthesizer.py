@@ -36,6 +36,8 @@ class SpeakArguments(TypedDict, total=False):
     heading_pause_s: float
     words: str
     first_piece: str
+    temperature: float | None
+    guidance: float | None
 
 
 def speak_options(arguments: SpeakArguments) -> SpeakOptions:
@@ -79,6 +81,7 @@ class Synthesizer:
         PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them. words: native, or align
         for times found by laying Kokoro's speech over the sound (docs/align.md). first_piece: full, or short for a
         first chunk that comes sooner: the text is cut behind its first sentence, or inside a long one (docs/text.md).
+        temperature, guidance: of models that sample (see `capabilities`).
 
         cancel: stops the computation within its current kernel once another thread sets it. Text without anything to
         say gives an empty Speech. Raises InputError (unknown voice or option, bad value, not text), TextError (text

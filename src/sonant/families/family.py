@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
+from sonant.errors import InputError
 from sonant.options import SpeakOptions
 from sonant.types import Capabilities, VoiceInfo, WordTiming
 
@@ -35,6 +36,14 @@ def with_pauses(audio: PieceAudio, sample_rate: int, *, before_s: float, after_s
     samples = np.concatenate([np.zeros(before, np.float32), audio.samples, np.zeros(after, np.float32)])
     by_s = before / sample_rate
     return PieceAudio(samples, tuple(w.shifted(by_s) for w in audio.words))
+
+
+def check_sampling(options: SpeakOptions, able: Capabilities) -> None:
+    """Raises InputError for a choice that a family without it would have to drop."""
+    for name, value, can in (("temperature", options.temperature, able.temperature),
+                             ("guidance", options.guidance, able.guidance)):
+        if value is not None and not can:
+            raise InputError(f"{name} is {value!r}; this model has none: leave it out")
 
 
 class Driver(Protocol):

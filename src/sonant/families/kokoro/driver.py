@@ -9,7 +9,7 @@ import numpy as np
 
 from sonant.backends.backend import Backend, CancelFlag, Weights
 from sonant.errors import BackendError, UnknownName
-from sonant.families.family import PieceAudio, with_pauses
+from sonant.families.family import PieceAudio, check_sampling, with_pauses
 from sonant.families.kokoro import model, text
 from sonant.families.kokoro.config import KokoroConfig
 from sonant.families.kokoro.timing import word_timings
@@ -66,6 +66,7 @@ class KokoroDriver:
         return [VoiceInfo(p.name, p.language, p.gender) for p in packs]
 
     def pieces(self, source: str, options: SpeakOptions) -> Iterator[Piece]:
+        check_sampling(options, self.capabilities)
         language = options.language or self._voice(options).language or text.LANGUAGES[0]
         return text.pieces(source, language, text.reading_of(options), first_piece=options.first_piece)
 
