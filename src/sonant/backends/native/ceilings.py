@@ -9,7 +9,7 @@ from sonant import _native
 from sonant.backends.native import NativeBackend
 
 BUDGET_S = 0.1
-"""Of each measurement; the best of its rounds of about 2 ms counts."""
+"""Of each measurement; the best of its rounds of about 8 ms counts."""
 PASSES = 3
 """A measurement is taken in so many parts, apart from each other: what else runs on the machine comes and goes."""
 SIZES_BYTES = tuple(1 << n for n in range(17, 29))
