@@ -15,6 +15,7 @@ import click
 from sonant.cli.align import align
 from sonant.cli.align_heads import align_heads
 from sonant.cli.calibrate import calibrate_speed
+from sonant.cli.clone import clone
 from sonant.cli.live import live
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.models import models
@@ -70,6 +71,7 @@ main.add_command(live)
 main.add_command(align)
 main.add_command(models)
 main.add_command(calibrate_speed)
+main.add_command(clone)
 main.add_command(quantize)
 main.add_command(align_heads)
 main.add_command(perf)

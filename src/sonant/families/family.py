@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from sonant.audio.reader import Recording
 from sonant.backends.backend import CancelFlag
 from sonant.errors import InputError
 from sonant.options import SpeakOptions
@@ -46,6 +48,11 @@ def check_sampling(options: SpeakOptions, able: Capabilities) -> None:
             raise InputError(f"{name} is {value!r}; this model has none: leave it out")
 
 
+def refuse_clone(why: str) -> NoReturn:
+    """What `clone` does in a family that cannot."""
+    raise InputError(f"{why}; a model whose capabilities say cloning can make a voice of a recording")
+
+
 class Driver(Protocol):
     """One loaded checkpoint. `pieces` cuts a text the same way for speak and for stream."""
 
@@ -53,6 +60,11 @@ class Driver(Protocol):
     capabilities: Capabilities
 
     def voices(self) -> list[VoiceInfo]: ...
+
+    def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
+              cancel: CancelFlag | None = None) -> None:
+        """A voice from a recording; InputError where the checkpoint cannot."""
+        ...
 
     def pieces(self, text: str, options: SpeakOptions) -> Iterable[Any]:
         """Checks options and markup at once; may read the text piece by piece."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
-from sonant.backends.backend import Backend
+from sonant.audio.reader import Recording
+from sonant.backends.backend import Backend, CancelFlag
 from sonant.errors import CheckpointError, InputError
+from sonant.families.family import refuse_clone
 from sonant.families.frames import Scheduler
 from sonant.families.latent.driver import (
     STREAMS,
@@ -68,6 +71,10 @@ class PhononDriver(LatentDriver):
         reader = VoiceReader(config.lm, weights["flow_lm.speaker_proj_weight"], None)
         super().__init__(setup, fronts, frames, reader, config.sample_rate)
         self._condition = functools.lru_cache(64)(lambda delta: condition(config, weights, delta))
+
+    def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
+              cancel: CancelFlag | None = None) -> None:
+        refuse_clone("Phonon's speaker encoder is not part of its releases; its catalogue has the voices")
 
     def check(self, options: SpeakOptions) -> None:
         super().check(options)
