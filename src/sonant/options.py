@@ -13,6 +13,8 @@ PRECISIONS = ("f32", "f16", "bf16", "q8")
 DEVICES = ("cpu", "numpy")
 SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)
+TEMPERATURE_RANGE = (0.0, 2.0)
+GUIDANCE_RANGE = (0.0, 10.0)
 MARKUP_MODES = ("auto", "strict", "off")
 TEXT_FORMATS = ("plain", "markdown")
 ALIGNED = "align"
@@ -61,6 +63,9 @@ class SpeakOptions:
     words: where their times come from: native (what the family has) or align (Kokoro's speech laid over the sound).
     first_piece: full, or short to hear the start sooner: the first piece ends with the first sentence or, when that is
     long, at a good place in it. A family of streaming_grain frame starts at once either way: both say the same there.
+    temperature: how far noise moves the speech, 0 for none, None for the checkpoint's own. guidance: how far the speech
+    is pushed away from speech without voice and text, at about twice the work; None for no such push. Both only for
+    families whose capabilities say so.
     """
 
     voice: str | None = None
@@ -74,6 +79,8 @@ class SpeakOptions:
     heading_pause_s: float = 0.5
     words: str = "native"
     first_piece: str = "full"
+    temperature: float | None = None
+    guidance: float | None = None
 
     def __post_init__(self) -> None:
         low, high = SPEED_RANGE
@@ -86,7 +93,15 @@ class SpeakOptions:
             raise UnknownName("words", str(self.words), WORD_TIMES)
         if self.first_piece not in FIRST_PIECES:
             raise UnknownName("first_piece", str(self.first_piece), FIRST_PIECES)
+        _check_range("temperature", self.temperature, TEMPERATURE_RANGE)
+        _check_range("guidance", self.guidance, GUIDANCE_RANGE)
         check_reading(self.markup, self.text_format, self.paragraph_pause_s, self.heading_pause_s)
+
+
+def _check_range(name: str, value: float | None, allowed: tuple[float, float]) -> None:
+    low, high = allowed
+    if value is not None and not (isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high):
+        raise InputError(f"{name} is {value!r}; wanted a number from {low:g} to {high:g}")
 
 
 def check_reading(markup: str, text_format: str, *pauses_s: float) -> None:

@@ -214,3 +214,7 @@ class Capabilities:
     """The smallest stretch that is emitted at once: `piece` or `frame`."""
     word_source: str
     licence: str
+    temperature: bool = False
+    """Its noise can be turned up and down."""
+    guidance: bool = False
+    """It can be pushed away from speech without voice and text."""

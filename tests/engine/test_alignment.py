@@ -164,7 +164,7 @@ def test_bad_values_and_a_missing_voice_are_named(reference: BabblingDriver) -> 
     synth = Synthesizer("babble", BabblingDriver(Babbler(), timed=False))
     with pytest.raises(UnknownName, match="unknown words 'aligned'; did you mean 'align'"):
         synth.speak(TEXT, words="aligned")
-    with pytest.raises(InputError, match="babble has no exact word times of its own, and no voice to align with"):
+    with pytest.raises(InputError, match="babble has no exact word times of its own and was given no voice"):
         synth.speak(TEXT, words="align")
 
 

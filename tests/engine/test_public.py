@@ -39,7 +39,7 @@ NAMES = [
 ]
 
 METHODS = {
-    "Synthesizer": "align aspeak astream background capabilities sample_rate session speak stream voices",
+    "Synthesizer": "align aspeak astream background capabilities clone sample_rate session speak stream voices",
     "Session": "cancel close end feed flush notes pending_text ready set_pending set_text spoken_text text",
     "Speech": "duration_s save to_bytes to_json to_lrc to_srt to_textgrid to_vtt",
 }

@@ -48,6 +48,25 @@ def test_attention_over_a_state_reads_its_window() -> None:
     ops.attention(x, x, x, rows=rows, position=position, heads=2, scale=1, mask="causal", window=30, state_k="k",
                   state_v="v")
     assert of(p, B=1, T=2).flop == 4 * 2 * 16 * 30
+    early = cost(p.nodes[-1], {"B": 1, "T": 2}, position=5)
+    assert early.flop == 4 * 2 * 16 * 7
+    assert of(p, B=1, T=2).activation_bytes - early.activation_bytes == 2 * (30 - 7) * 16 * 4
+
+
+def test_recorded_attention_reads_the_named_keys_of_its_heads() -> None:
+    p = Program("p")
+    q, rows = p.input("q", ("B", "T", 16)), p.input("rows", ("B",), "i32")
+    p.add_state("k", "kv", (40, 16))
+    ops.attention_weights(q, p.input("keys", ("B", "N"), "i32"), rows, head_ids=(1,), heads=4, scale=1, state_k="k")
+    found = of(p, B=2, T=1, N=10)
+    assert found.flop == 2 * 2 * 10 * 4
+    assert found.activation_bytes == 4 * (2 * 16 + 2 * 10 + 2 + 2 * 10) + 2 * 10 * 4 * 4
+
+
+def test_a_slice_reads_what_it_takes() -> None:
+    p = Program("p")
+    ops.slice(p.input("x", (1, "T", 4)), axis=1, start=0, stop=3)
+    assert of(p, T=1000).activation_bytes == 2 * 3 * 4 * 4
 
 
 def test_a_chain_counts_its_steps_and_a_move_none() -> None:

@@ -19,7 +19,7 @@ import click
 from sonant.cli.interrupt import Interrupt
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.outputs import STDOUT, Form, Outputs, Places
-from sonant.cli.speaking import SPEAKING, form_options, speaking_options
+from sonant.cli.speaking import form_options, speaking_options, take_speaking
 from sonant.errors import Cancelled, InputError
 from sonant.options import SessionOptions, SpeakOptions
 
@@ -58,7 +58,7 @@ def live(output: str | None, play: bool, words: str | None, **given: Any) -> Non
     places = Places(audio=output, captions={}, play=play, summary=False)
     form = Form(**take("format", "encoding", "rate"), loudness=None, peak=None, karaoke=False, word_cues=False, cues={})
     form.check(places)
-    speaking, committing, quiet = take(*SPEAKING), take("commit", "idle_ms"), given.pop("quiet")
+    speaking, committing, quiet = take_speaking(given), take("commit", "idle_ms"), given.pop("quiet")
     SessionOptions(**committing)  # what is wrong is named before a model is loaded
     SpeakOptions(**speaking)
     synth = load_model(**given)

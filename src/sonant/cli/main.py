@@ -15,9 +15,11 @@ import click
 from sonant.cli.align import align
 from sonant.cli.align_heads import align_heads
 from sonant.cli.calibrate import calibrate_speed
+from sonant.cli.clone import clone
 from sonant.cli.live import live
 from sonant.cli.loading import load_model, model_options
 from sonant.cli.models import models
+from sonant.cli.perf import perf
 from sonant.cli.quantize import quantize
 from sonant.cli.reading import read_stdin
 from sonant.cli.say import say
@@ -69,8 +71,10 @@ main.add_command(live)
 main.add_command(align)
 main.add_command(models)
 main.add_command(calibrate_speed)
+main.add_command(clone)
 main.add_command(quantize)
 main.add_command(align_heads)
+main.add_command(perf)
 
 
 @main.command()

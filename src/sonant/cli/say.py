@@ -13,7 +13,7 @@ from sonant.cli.loading import load_model, model_options
 from sonant.cli.outputs import CAPTIONS, Form, Outputs, Places
 from sonant.cli.progress import Progress
 from sonant.cli.reading import given_text
-from sonant.cli.speaking import SPEAKING, form_options, speaking_options
+from sonant.cli.speaking import form_options, speaking_options, take_speaking
 
 if TYPE_CHECKING:
     from sonant.engine.synthesizer import Synthesizer
@@ -69,7 +69,7 @@ def say(text: str | None, file: Path | None, lines: bool, output: str | None, **
     quiet = given.pop("quiet")
     places = Places(audio=output, captions=captions, **take("play", "summary"))
     form = Form(**take(*_FORM), cues=take(*_CUES))
-    voice = take(*SPEAKING)
+    voice = take_speaking(given)
     places.check(many=lines)
     form.check(places)
     spoken = given_text(text, file)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-SPEAKING = (
+_SPEAKING = (
     "voice", "speed", "seed", "language", "markup", "text_format", "lexicon", "paragraph_pause_s", "heading_pause_s",
-    "first_piece",
+    "first_piece", "temperature", "guidance",
 )  # fmt: skip
-"""What `speaking_options` adds, by the names that `speak` has for it."""
 
 
 def _formats(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -27,7 +27,7 @@ def _encodings(_context: click.Context, _parameter: click.Parameter, begun: str)
 
 
 def speaking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of SPEAKING: the voice, and how the text is read."""
+    """Adds the voice, and how the text is read and spoken; `take_speaking` takes them out again."""
     for option in reversed(
         [
             click.option("--voice", help="A voice or a blend: af_heart, or af_heart:0.7,am_michael:0.3."),
@@ -40,10 +40,19 @@ def speaking_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--paragraph-pause", "paragraph_pause_s", type=float, default=0.3, help="In seconds."),
             click.option("--heading-pause", "heading_pause_s", type=float, default=0.5, help="In seconds."),
             click.option("--first-piece", default="full", show_default=True, help="full, or short to start sooner."),
+            click.option("--word-times", default="native", show_default=True,
+                         help="native, or align: Kokoro's speech laid over the sound."),
+            click.option("--temperature", type=float, help="Of models that sample; by default the model's own."),
+            click.option("--guidance", type=float, help="Of models that can: how far from speech without a voice."),
         ]
     ):
         command = option(command)
     return command
+
+
+def take_speaking(given: dict[str, Any]) -> dict[str, Any]:
+    """Taken from a command's arguments: what `speaking_options` added, by the names that `speak` has for it."""
+    return {**{name: given.pop(name) for name in _SPEAKING}, "words": given.pop("word_times")}
 
 
 def form_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,12 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sonant.align.words import Placed, place_words
 from sonant.audio.formats import RATE_RANGE_HZ
+from sonant.audio.reader import Recording
 from sonant.backends.backend import CancelFlag
 from sonant.errors import InputError
 from sonant.families.family import Driver, PieceAudio
@@ -56,6 +58,10 @@ class AlignedDriver:
 
     def voices(self) -> list[VoiceInfo]:
         return self._driver.voices()
+
+    def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
+              cancel: CancelFlag | None = None) -> None:
+        self._driver.clone(name, recording, keep=keep, cancel=cancel)
 
     def pieces(self, text: str, options: SpeakOptions) -> Iterable[Any]:
         return self._driver.pieces(text, options)

@@ -44,13 +44,19 @@ def load(
     Raises UnknownName (model, device, precision, isa), CheckpointError (weights missing or damaged).
     """
     options = LoadOptions(device=device, threads=threads, precision=precision, isa=isa)
-    entry = find(model)
-    root = Path(cache) if cache is not None else default_cache_root(os.environ)
-    driver = _FAMILIES[entry.family](
-        entry, _backend(options), options, Path(weights) if weights else None, Path(voices) if voices else None, root
-    )
     reference = partial(load, device=device, threads=threads, isa=isa, cache=cache)
-    return Synthesizer(entry.name, driver, reference=reference)
+    places = (Path(weights) if weights else None, Path(voices) if voices else None)
+    root = Path(cache) if cache is not None else default_cache_root(os.environ)
+    return Synthesizer(find(model).name, load_driver(model, _backend(options), options, *places, root),
+                       reference=reference)  # fmt: skip
+
+
+def load_driver(
+    model: str, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None, cache: Path
+) -> Driver:
+    """The driver of a model, its Programs loaded on `backend`."""
+    entry = find(model)
+    return _FAMILIES[entry.family](entry, backend, options, weights, voices, cache)
 
 
 def _backend(options: LoadOptions) -> Backend:

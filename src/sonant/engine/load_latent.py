@@ -169,6 +169,7 @@ def _schedule(options: LoadOptions) -> Schedule:
     threads = options.threads or available_cores()
 
     def schedule(model: FrameModel[LatentStream]) -> Scheduler[LatentStream]:
-        return FrameScheduler(model, threads=threads, overlap=threads > 1)
+        # Two threads do more when both work on the codec, then both on the step, than when each has its own.
+        return FrameScheduler(model, threads=threads, overlap=threads > 2)
 
     return schedule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -36,6 +37,8 @@ class SpeakArguments(TypedDict, total=False):
     heading_pause_s: float
     words: str
     first_piece: str
+    temperature: float | None
+    guidance: float | None
 
 
 def speak_options(arguments: SpeakArguments) -> SpeakOptions:
@@ -79,6 +82,7 @@ class Synthesizer:
         PLS file or {word: phonemes}. paragraph_pause_s, heading_pause_s: silence after them. words: native, or align
         for times found by laying Kokoro's speech over the sound (docs/align.md). first_piece: full, or short for a
         first chunk that comes sooner: the text is cut behind its first sentence, or inside a long one (docs/text.md).
+        temperature, guidance: of models that sample (see `capabilities`).
 
         cancel: stops the computation within its current kernel once another thread sets it. Text without anything to
         say gives an empty Speech. Raises InputError (unknown voice or option, bad value, not text), TextError (text
@@ -166,6 +170,34 @@ class Synthesizer:
         """
         recording = mono(samples, sample_rate)
         return align_recording(recording, sample_rate, self._timekeeper().speak(text, cancel=cancel, **options))
+
+    def clone(
+        self,
+        name: str,
+        recording: str | os.PathLike[str] | np.ndarray,
+        sample_rate: int | None = None,
+        *,
+        keep: str | os.PathLike[str] | None = None,
+        cancel: CancelFlag | None = None,
+    ) -> VoiceInfo:
+        """A voice `name` from a recording of someone who agreed to it: a file, or float samples [S] or [S, channels]
+        at `sample_rate`, of any rate, 1 to 30 s long (the rest is left out).
+
+        keep: a .safetensors file to save the voice in, for a folder of `voices`. The voice is there for this
+        Synthesizer at once. Raises InputError (the model cannot clone, see `capabilities`; a recording that is too
+        short, silent, clipped or damaged; a name that is taken), MissingExtra (a format or rate that needs
+        `sonant[audio]`).
+        """
+        from sonant.audio.reader import Recording, read_audio
+
+        if isinstance(recording, np.ndarray):
+            if sample_rate is None:
+                raise InputError("samples without a sample_rate; pass the rate of the recording in Hz")
+            taken = Recording(mono(recording, sample_rate), sample_rate)
+        else:
+            taken = read_audio(recording)
+        self._driver.clone(name, taken, keep=None if keep is None else Path(keep), cancel=cancel)
+        return VoiceInfo(name, None, None)
 
     def _timekeeper(self) -> Synthesizer:
         """A voice whose own word times are exact."""

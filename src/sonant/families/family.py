@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from sonant.audio.reader import Recording
 from sonant.backends.backend import CancelFlag
+from sonant.errors import InputError
 from sonant.options import SpeakOptions
 from sonant.types import Capabilities, VoiceInfo, WordTiming
 
@@ -37,6 +40,19 @@ def with_pauses(audio: PieceAudio, sample_rate: int, *, before_s: float, after_s
     return PieceAudio(samples, tuple(w.shifted(by_s) for w in audio.words))
 
 
+def check_sampling(options: SpeakOptions, able: Capabilities) -> None:
+    """Raises InputError for a choice that a family without it would have to drop."""
+    for name, value, can in (("temperature", options.temperature, able.temperature),
+                             ("guidance", options.guidance, able.guidance)):
+        if value is not None and not can:
+            raise InputError(f"{name} is {value!r}; this model has none: leave it out")
+
+
+def refuse_clone(why: str) -> NoReturn:
+    """What `clone` does in a family that cannot."""
+    raise InputError(f"{why}; a model whose capabilities say cloning can make a voice of a recording")
+
+
 class Driver(Protocol):
     """One loaded checkpoint. `pieces` cuts a text the same way for speak and for stream."""
 
@@ -44,6 +60,11 @@ class Driver(Protocol):
     capabilities: Capabilities
 
     def voices(self) -> list[VoiceInfo]: ...
+
+    def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
+              cancel: CancelFlag | None = None) -> None:
+        """A voice from a recording; InputError where the checkpoint cannot."""
+        ...
 
     def pieces(self, text: str, options: SpeakOptions) -> Iterable[Any]:
         """Checks options and markup at once; may read the text piece by piece."""

@@ -1,4 +1,4 @@
-"""What the official packages made of texts (tools/record_latent_text_golden.py wrote it), and the tokenizers of these."""
+"""What the official packages made of texts (tools/record_latent_text_golden.py wrote it), and their tokenizers."""
 
 import gzip
 import json

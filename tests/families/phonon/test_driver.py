@@ -22,9 +22,9 @@ TEXT = "Hello there, my friend. It costs $5 today!"
 HEADS = AlignmentHeads(((1, 0), (0, 1)), lead_frames=0.0, lead_source="assumed")
 
 
-def make_folder(folder: Path, *, heads: bool = True) -> Path:
+def make_folder(folder: Path, *, heads: bool = True, variant: str = "plain") -> Path:
     """A checkpoint as a user has it. Its end logit is raised so that it stops by itself."""
-    models.write(folder, models.shapes(), {**models.config("plain"), "eos_threshold": 2.1})
+    models.write(folder, models.shapes(), {**models.config(variant), "eos_threshold": 2.1})
     golden.write_tokenizer(folder, 4000)
     (folder / "voices").mkdir()
     write_safetensors(folder / "voices" / "ada.safetensors", {"emb": models.voice()})
@@ -193,3 +193,25 @@ def test_a_chunk_beyond_the_cache_is_refused(synth: sonant.Synthesizer) -> None:
     long = type(request)(**{**request.__dict__, "ids": np.zeros(400, np.int32)})
     with pytest.raises(TextError, match="400 tokens"):
         driver._frames.begin(0, long, CancelFlag())
+
+
+def test_without_temperature_the_seed_is_nothing(synth: sonant.Synthesizer) -> None:
+    still = [synth.speak("Hello there.", seed=seed, temperature=0.0).samples for seed in (1, 2)]
+    np.testing.assert_array_equal(*still)
+    own = synth.speak("Hello there.", seed=1).samples
+    assert own.shape != still[0].shape or np.abs(own - still[0]).max() > 1e-3
+
+
+def test_guidance_needs_a_checkpoint_that_was_trained_for_it(synth: sonant.Synthesizer) -> None:
+    with pytest.raises(InputError, match=r"guidance is 2\.0"):
+        synth.speak("Hello there.", guidance=2.0)
+
+
+@pytest.mark.parametrize("variant", ["guided", "padded"])
+def test_guidance_pushes_away_from_speech_without_a_prompt(variant: str, tmp_path: Path, cache: Path) -> None:
+    synth = sonant.load("phonon-31m-en", weights=make_folder(tmp_path, variant=variant), cache=cache, threads=2)
+    assert synth.capabilities.guidance
+    own, same, other = (synth.speak("Hello there.", seed=3, guidance=g).samples for g in (None, 1.0, 3.0))
+    n = min(len(own), len(same), 5 * 1920)  # adding and taking off the other branch rounds, and that grows with frames
+    np.testing.assert_allclose(same[:n], own[:n], atol=1e-3)
+    assert other.shape != own.shape or np.abs(other - own).max() > 1e-2

@@ -123,15 +123,16 @@ def test_an_exported_cache_speaks_as_the_rows_do(folder: Path, cache: Path, tmp_
 
 def test_a_cloned_voice_speaks_and_is_kept(synth: sonant.Synthesizer, folder: Path, cache: Path,
                                            tmp_path: Path) -> None:
-    driver = synth._driver
-    driver.clone("me", Recording(speech_like(2.0), RATE), keep=tmp_path / "me.safetensors")
+    assert synth.clone("me", speech_like(2.0), RATE, keep=tmp_path / "me.safetensors").name == "me"
     assert "me" in [v.name for v in synth.voices()]
     spoken = synth.speak("Yes.", voice="me").samples
     again = sonant.load("pocket-tts-en-cloning", weights=folder, cache=cache, threads=2, voices=tmp_path)
     np.testing.assert_array_equal(again.speak("Yes.", voice="me").samples, spoken)
     for taken in ("alba", "../me", ""):
         with pytest.raises(InputError, match="voice name"):
-            driver.clone(taken, Recording(speech_like(2.0), RATE))
+            synth.clone(taken, speech_like(2.0), RATE)
+    with pytest.raises(InputError, match="without a sample_rate"):
+        synth.clone("you", speech_like(2.0))
 
 
 @pytest.mark.parametrize(("samples", "said"), [
@@ -142,11 +143,11 @@ def test_a_cloned_voice_speaks_and_is_kept(synth: sonant.Synthesizer, folder: Pa
 ])
 def test_recordings_that_make_no_voice(samples: np.ndarray, said: str, synth: sonant.Synthesizer) -> None:
     with pytest.raises(InputError, match=said):
-        synth._driver.clone("you", Recording(samples, RATE))
+        synth.clone("you", samples, RATE)
 
 
 def test_a_long_recording_is_cut(synth: sonant.Synthesizer, caplog: pytest.LogCaptureFixture) -> None:
-    synth._driver.clone("long", Recording(speech_like(31.0), RATE))
+    synth.clone("long", speech_like(31.0), RATE)
     assert "first 30 s" in caplog.text
     assert synth._driver._cloned["long"].length == 1 + 376  # bos; 30 s and 80 ms in frames of 80 ms
 
@@ -160,7 +161,7 @@ def test_a_checkpoint_without_encoder_says_so(folder: Path, cache: Path, tmp_pat
     synth = sonant.load("pocket-tts-en", weights=public, cache=cache, device="numpy")
     assert not synth.capabilities.cloning
     with pytest.raises(CheckpointError, match="-cloning"):
-        synth._driver.clone("me", Recording(speech_like(2.0), RATE))
+        synth.clone("me", speech_like(2.0), RATE)
 
 
 def test_a_clip_ends_on_a_pause_as_the_official_one_does() -> None:

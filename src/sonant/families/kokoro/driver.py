@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sonant.audio.reader import Recording
 from sonant.backends.backend import Backend, CancelFlag, Weights
 from sonant.errors import BackendError, UnknownName
-from sonant.families.family import PieceAudio, with_pauses
+from sonant.families.family import PieceAudio, check_sampling, refuse_clone, with_pauses
 from sonant.families.kokoro import model, text
 from sonant.families.kokoro.config import KokoroConfig
 from sonant.families.kokoro.timing import word_timings
@@ -65,7 +66,12 @@ class KokoroDriver:
         packs = [self._catalog.get(name) for name in self._catalog.names()]
         return [VoiceInfo(p.name, p.language, p.gender) for p in packs]
 
+    def clone(self, name: str, recording: Recording, *, keep: Path | None = None,
+              cancel: CancelFlag | None = None) -> None:
+        refuse_clone("Kokoro speaks with the voices it was trained with, and with blends of them")
+
     def pieces(self, source: str, options: SpeakOptions) -> Iterator[Piece]:
+        check_sampling(options, self.capabilities)
         language = options.language or self._voice(options).language or text.LANGUAGES[0]
         return text.pieces(source, language, text.reading_of(options), first_piece=options.first_piece)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sonant.backends.backend import CancelFlag
 from sonant.errors import CheckpointError, UnknownName
-from sonant.families.family import PieceAudio
+from sonant.families.family import PieceAudio, check_sampling
 from sonant.families.frames import FrameModel, Scheduler
 from sonant.families.latent.estimate import EstimatedTimes
 from sonant.families.latent.frames import VOICE_ROWS, ChunkRequest, LatentFrames, LatentStream, VoicePrompt
@@ -61,10 +61,11 @@ class Setup:
         """The first, without its region."""
         return base_language(self.languages[0])
 
-    def capabilities(self, *, cloning: bool, speed: bool) -> Capabilities:
+    def capabilities(self, *, cloning: bool, speed: bool, guidance: bool) -> Capabilities:
         return Capabilities(
             languages=self.languages, named_voices=True, voice_blending=False, cloning=cloning, speed=speed,
-            streaming_grain="frame", word_source="attention" if self.heads else "estimate", licence=self.licence)
+            streaming_grain="frame", word_source="attention" if self.heads else "estimate", licence=self.licence,
+            temperature=True, guidance=guidance)
 
 
 class LatentDriver:
@@ -122,7 +123,7 @@ class LatentDriver:
             return
         shift_s, words = len(before) / self.sample_rate, self._times(piece)
         request = self.request(piece, index, options)
-        for stream, samples in self._scheduler.stream(request, cancel, chunk_frames=None):
+        for stream, samples in self.scheduler(options).stream(request, cancel, chunk_frames=None):
             is_last = stream.ended and not stream.pending
             told = words.add(stream, samples, is_last=is_last)
             parts = [before, samples, after] if is_last else [before, samples]
@@ -161,8 +162,13 @@ class LatentDriver:
 
     def check(self, options: SpeakOptions) -> None:
         """Raises InputError for what this family cannot do, and for a voice or a language that is not there."""
+        check_sampling(options, self.capabilities)
         self.voice(options)
         self._read_in(options)
+
+    def scheduler(self, options: SpeakOptions) -> Scheduler[LatentStream]:
+        """Who speaks with these options."""
+        return self._scheduler
 
     def request(self, piece: Chunk, index: int, options: SpeakOptions) -> ChunkRequest:
         """What a chunk asks of the model."""
@@ -232,6 +238,11 @@ def listened(heads: AlignmentHeads | None) -> tuple[Head, ...]:
 
 def _silent(word: Any) -> WordTiming:
     return WordTiming(word.text, 0.0, 0.0, word.start, word.end)
+
+
+def temperature_of(options: SpeakOptions, own: float) -> float:
+    """The one that is asked for, else the checkpoint's own."""
+    return own if options.temperature is None else options.temperature
 
 
 def piece_seed(options: SpeakOptions, index: int) -> tuple[int, int]:

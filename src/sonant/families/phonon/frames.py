@@ -98,6 +98,11 @@ class GuidedFrames(PhononFrames):
         }
 
 
+def can_guide(config: PhononConfig, weights: Weights) -> bool:
+    """Is everything there that the second branch begins with?"""
+    return config.null_audio_empty and (config.null_text_empty or PADDING in weights)
+
+
 def null_prompt(config: PhononConfig, weights: Weights) -> Array:
     """What the second branch begins with: nothing, or one padding row. CheckpointError where it would need the silence
     of a speaker encoder, which no release has."""

@@ -11,7 +11,7 @@ import numpy as np
 from sonant.audio.reader import Recording
 from sonant.backends.backend import Backend, CancelFlag, Executable
 from sonant.errors import CheckpointError, InputError, TextError
-from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed
+from sonant.families.latent.driver import LatentDriver, Setup, first_of, piece_seed, temperature_of
 from sonant.families.latent.frames import ChunkRequest, LatentFrames
 from sonant.families.latent.front import Chunk, FrontEnd
 from sonant.families.latent.heads import Head
@@ -41,7 +41,7 @@ class PocketDriver(LatentDriver):
         self._cache = setup.cache
         self._encoder: Executable | None = None
         cloning = setup.may_clone and can_clone(frozenset(weights)) and bool(np.any(weights[SPEAKER]))
-        self.capabilities = setup.capabilities(cloning=cloning, speed=False)
+        self.capabilities = setup.capabilities(cloning=cloning, speed=False, guidance=False)
         front = FrontEnd(tokenizer=setup.tokenizer, rules=config.rules, frame_rate_hz=config.frame_rate_hz)
 
         def frames(heads: tuple[Head, ...], rows: int) -> LatentFrames:
@@ -84,7 +84,8 @@ class PocketDriver(LatentDriver):
         after = self.config.frames_after_eos
         return ChunkRequest(
             voice=self.voice(options), ids=np.array(piece.ids, np.int32), seed=piece_seed(options, index),
-            temperature=self.config.temperature, eos_threshold=self.config.eos_threshold, least_frames=LEAST_FRAMES,
+            temperature=temperature_of(options, self.config.temperature), eos_threshold=self.config.eos_threshold,
+            least_frames=LEAST_FRAMES,
             frames_after_eos=piece.frames_after_eos + KEPT_BEYOND if after is None else after - 1)
 
     def default_voice(self) -> str:
