@@ -41,9 +41,9 @@ class Given:
 
 SONANT_MODELS = {
     "phonon": "phonon-31m-en",
-    "pocket-100m": "pocket-100m-en",
-    "pocket-2m": "pocket-2m-en",
-    "pocket-24l": "pocket-24l-en",
+    "pocket-100m": "pocket-tts-en",
+    "pocket-2m": "pocket-tts-2m-en",
+    "pocket-24l": "pocket-tts-24l-en",
 }
 POCKET_CONFIGS = {
     "pocket-100m": "english_2026-10",
