@@ -58,8 +58,7 @@ void ranges() {
   check(
       "elu", [](Vec x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, -90, 3, 2e-7, 1e-3);
   check(
-      "elu", [](Vec x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, -1e-3, 1e-4, 2e-7,
-      1e-9);
+      "elu", [](Vec x) { return elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, -1e-3, 1e-4, 2e-7, 1e-9);
   check(
       "log", [](Vec x) { return log(x); }, [](double x) { return std::log(x); }, 1e-6, 4, 3e-7, 1e-3);
   check(

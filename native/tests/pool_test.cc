@@ -59,7 +59,10 @@ void nested(Pool& pool) {
   std::atomic<int64_t> total{0};
   pool.parallel(
       8, 1,
-      [&](int64_t, int64_t) { pool.parallel(100, 7, [&](int64_t begin, int64_t end) { total += end - begin; }, 2); },
+      [&](int64_t, int64_t) {
+        pool.parallel(
+            100, 7, [&](int64_t begin, int64_t end) { total += end - begin; }, 2);
+      },
       pool.n_threads());
   check(total == 800, "work within work was lost");
 }
