@@ -18,7 +18,7 @@ HEADER = Path(__file__).resolve().parents[1] / "native" / "runtime" / "opset.gen
 ALIASED = ("reshape",)  # lowering turns it into another view of the same buffer
 INTERPRETED = ("loop",)  # played by the executor itself
 CHOICES = {
-    "precision": ("f32", "bf16", "int8"),
+    "precision": ("f32", "bf16", "int8", "int8_row"),
     "mask": ("none", "causal"),
     "rope_layout": ("interleaved", "halves"),
     "pad_mode": ("zero", "reflect", "edge"),

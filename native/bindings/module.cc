@@ -41,7 +41,8 @@ DType dtype_of(const std::string& name) {
   if (name == "f16") return DType::f16;
   if (name == "bf16") return DType::bf16;
   if (name == "q8") return DType::q8;
-  throw std::invalid_argument("packed weights are f32, f16, bf16 or q8, not '" + name + "'");
+  if (name == "i8") return DType::i8;
+  throw std::invalid_argument("packed weights are f32, f16, bf16, q8 or i8, not '" + name + "'");
 }
 
 // Dims of a weight for pack.h, checked against its role.

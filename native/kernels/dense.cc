@@ -19,6 +19,8 @@ int64_t spread(int64_t channels) {
   return (ceil_div(channels, 16) | 1) * 16;
 }
 
+bool by_integers(Precision p) { return p == Precision::int8 || p == Precision::int8_row; }
+
 // Tiles of equal size; units are split as well where there are too few tiles for the threads.
 void split(const Dense& d, int threads, Layout& l) {
   const int64_t count = l.q_end - l.q_begin, halo = (l.taps - 1) * (d.tap_rows < 0 ? -d.tap_rows : d.tap_rows);
@@ -53,11 +55,13 @@ Layout layout_of(const Dense& d, int threads) {
   l.units = l.form == PackForm::depthwise ? ceil_div(d.channels, kPanel) : l.group_units * d.groups;
   l.tap = l.form == PackForm::panels ? panel_tap_elements(l.group_channels, l.dtype) : d.channels;
   l.bf16_dot = SONANT_ISA_ID == SONANT_ID_avx512bf16 && d.precision == Precision::bf16 && l.dtype == DType::bf16;
-  l.int8 = d.precision == Precision::int8 && l.form == PackForm::panels;
-  if (l.int8 && l.dtype != DType::q8) refuse("a dense op of precision int8 wants q8 weights");
-  l.fast_dot = l.int8 && has_fast_dot();
+  l.integers = by_integers(d.precision) && l.form == PackForm::panels;
+  if (l.integers && l.dtype != (d.precision == Precision::int8 ? DType::q8 : DType::i8)) {
+    refuse("a dense op of precision int8 wants q8 weights, one of int8_row i8 weights");
+  }
+  l.fast_dot = l.integers && has_fast_dot();
   l.taps = ceil_div(d.kernel, d.phases);
-  l.row = spread(l.int8 ? Int8Row(d.groups, l.group_channels).bytes() / 4 : d.channels);
+  l.row = spread(l.integers ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels).bytes(), 4) : d.channels);
   l.q_begin = d.trim / d.phases;
   l.q_end = ceil_div(d.out_rows + d.trim, d.phases);
   split(d, threads, l);
@@ -118,7 +122,7 @@ void input_row(const Dense& d, int64_t b, int64_t row, float* dst) {
 }
 
 void round_row(const Dense& d, float* row) {
-  if (d.precision == Precision::int8) return round_int8({d.groups, d.channels / d.groups}, row);
+  if (by_integers(d.precision)) return round_int8({d.precision, d.groups, d.channels / d.groups}, row);
   if (d.precision != Precision::bf16) return;
   for (int64_t c = 0; c < d.channels; c += kWidth) {
     const int64_t n = d.channels - c < kWidth ? d.channels - c : int64_t{kWidth};

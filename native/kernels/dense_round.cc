@@ -1,26 +1,30 @@
 #include "dense_round.h"
 
+#include <cstring>
+
 #include "../simd/vec.h"
 
 namespace sonant::SONANT_ISA {
 namespace {
 
-constexpr int kBlock = 32;
-constexpr int kVectors = kBlock / kWidth;
+// lanes(from, n, i, f): f(the i-th vector of n numbers, its first lane, how many lanes it has).
+template <class F>
+inline void each_vector(const float* from, int64_t n, F f) {
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) f(load(from + i), i, int64_t{kWidth});
+  if (i < n) f(load_n(from + i, n - i), i, n - i);
+}
 
-// At most 32 neighbouring channels.
-struct Block {
-  Vec x[kVectors];
+// What the integers of a block are made with.
+struct Measure {
   float top, invalid;  // the largest magnitude; 0, or NaN where a number is not finite
 
-  Block(const float* from, int64_t n) {
+  Measure(const float* from, int64_t n) {
     Vec most = zero(), none = zero();
-    for (int i = 0; i < kVectors; ++i) {
-      const int64_t left = n - i * kWidth;
-      x[i] = left >= kWidth ? load(from + i * kWidth) : left > 0 ? load_n(from + i * kWidth, left) : zero();
-      most = max(most, abs(x[i]));
-      none = fma(x[i], zero(), none);
-    }
+    each_vector(from, n, [&](Vec x, int64_t, int64_t) {
+      most = max(most, abs(x));
+      none = fma(x, zero(), none);
+    });
     top = reduce_max(most);
     invalid = reduce_add(none);
   }
@@ -33,8 +37,8 @@ template <class F>
 void each_block(const Int8Row& form, F f) {
   for (int64_t g = 0; g < form.groups; ++g) {
     for (int64_t b = 0; b < form.blocks; ++b) {
-      const int64_t left = form.group_channels - b * kBlock;
-      f(g * form.group_channels + b * kBlock, left < kBlock ? left : kBlock, g * form.blocks + b);
+      const int64_t left = form.group_channels - b * form.block;
+      f(g * form.group_channels + b * form.block, left < form.block ? left : form.block, g * form.blocks + b);
     }
   }
 }
@@ -43,32 +47,30 @@ void each_block(const Int8Row& form, F f) {
 
 void round_int8(const Int8Row& form, float* row) {
   each_block(form, [&](int64_t at, int64_t n, int64_t) {
-    const Block block(row + at, n);
+    const Measure block(row + at, n);
     const Vec inverse = set1(block.inverse(false)), scale = set1(block.top / 127.0f + block.invalid);
-    for (int i = 0; i * kWidth < n; ++i) {
-      const int64_t left = n - i * kWidth;
-      store_n(row + at + i * kWidth, round(block.x[i] * inverse) * scale, left < kWidth ? left : int64_t{kWidth});
-    }
+    each_vector(row + at, n,
+                [&](Vec x, int64_t i, int64_t lanes) { store_n(row + at + i, round(x * inverse) * scale, lanes); });
   });
 }
 
 void to_integers(const Int8Row& form, const float* x, bool rounded, char* row) {
+  const IVec offset = iset1(form.offset);
   each_block(form, [&](int64_t at, int64_t n, int64_t index) {
-    const Block block(x + at, n);
+    const Measure block(x + at, n);
     const Vec inverse = set1(block.inverse(rounded));
-    int32_t wide[kBlock];
-    for (int i = 0; i < kVectors; ++i) {
-      store(reinterpret_cast<float*>(wide) + i * kWidth, from_bits(to_int(block.x[i] * inverse)));
-    }
-    int8_t* to = reinterpret_cast<int8_t*>(row) + index * kBlock;
-    int32_t sum = 0;
-    for (int i = 0; i < kBlock; ++i) {
-      to[i] = static_cast<int8_t>(wide[i]);
-      sum += to[i];
-    }
+    auto* to = reinterpret_cast<int8_t*>(row) + index * form.room;
+    IVec total = iset1(0);
+    each_vector(x + at, n, [&](Vec v, int64_t i, int64_t) {
+      const IVec whole = to_int(v * inverse);
+      total = total + whole;
+      store_bytes(to + i, whole + offset);
+    });
+    for (int64_t i = (n + kWidth - 1) / kWidth * kWidth; form.block == 32 && i < 32; ++i) to[i] = 0;
     // What a block rounded before has for its largest magnitude is 127 times the scale: the same scale from both.
     const float scale = block.top / 127.0f;
     const float final_scale = (rounded ? scale : 127.0f * scale / 127.0f) + block.invalid;
+    const auto sum = static_cast<int32_t>(reduce_add(to_float(total)));  // exact below 2^24: 132,000 channels
     std::memcpy(row + form.scales() + 4 * index, &final_scale, 4);
     std::memcpy(row + form.sums() + 4 * index, &sum, 4);
   });

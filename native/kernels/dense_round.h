@@ -1,20 +1,33 @@
-// Rows of x for the precision int8: blocks of 32 channels as integers from -127 to 127 times one f32 number each.
+// Rows of x for the precisions int8 and int8_row: blocks of channels as integers from -127 to 127 times one f32 number
+// each.
 #pragma once
 
 #include <cstdint>
 
+#include "../runtime/opset.gen.h"
+
 namespace sonant::SONANT_ISA {
 
-// A row in integers: int8 [blocks][32] (zero past the channels of a group), then the f32 scale and the i32 sum of the
-// integers of each block. Every group of channels begins a block.
+// A row in integers: int8 [groups][blocks][room], then the f32 scale and the i32 sum of the integers of each block.
+// Every group of channels begins a block; what lies in its room past its channels is of no matter, but for blocks of
+// 32, where it is zero.
 struct Int8Row {
-  int64_t groups, group_channels, blocks;  // blocks: of one group
+  int64_t groups, group_channels;
+  int64_t block, blocks;  // channels that share a scale, and how many such blocks a group has
+  int64_t room;           // bytes from one block to the next: whole vectors
+  int offset;             // added to every integer: 128 where they meet weights as bytes without a sign
 
-  Int8Row(int64_t groups, int64_t group_channels)
-      : groups(groups), group_channels(group_channels), blocks((group_channels + 31) / 32) {}
-  int64_t scales() const { return groups * blocks * 32; }  // bytes from the beginning of the row
-  int64_t sums() const { return groups * blocks * 36; }
-  int64_t bytes() const { return groups * blocks * 40; }
+  Int8Row(Precision precision, int64_t groups, int64_t group_channels, int offset = 0)
+      : groups(groups),
+        group_channels(group_channels),
+        block(precision == Precision::int8 ? 32 : group_channels),
+        blocks((group_channels + block - 1) / block),
+        room((block + 15) / 16 * 16),
+        offset(offset) {}
+  int64_t group_bytes() const { return blocks * room; }
+  int64_t scales() const { return groups * group_bytes(); }  // bytes from the beginning of the row
+  int64_t sums() const { return scales() + groups * blocks * 4; }
+  int64_t bytes() const { return sums() + groups * blocks * 4; }
 };
 
 // Rounds a row in place. A block that is not finite becomes NaN, one whose largest magnitude is below 2e-30 zero.

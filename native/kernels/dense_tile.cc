@@ -47,7 +47,7 @@ void Tile::Stream::advance() {
 
 void Tile::fill() {
   const int64_t high = high_, begin = low_ < 0 ? 0 : low_, end = high < d_.in_rows ? high : d_.in_rows;
-  if (l_.int8) return fill_integers(begin < high ? begin : high, end > begin ? end : begin);
+  if (l_.integers) return fill_integers(begin < high ? begin : high, end > begin ? end : begin);
   for (int64_t r = low_; r < high && r < begin; ++r) input_row(d_, b_, r, at(r));
   if (end > begin) {
     const int64_t flat = b_ * d_.in_rows + begin;
@@ -60,7 +60,7 @@ void Tile::fill() {
 
 // The rows [begin, end) come from x, those before and after from the state or zeros.
 void Tile::fill_integers(int64_t begin, int64_t end) {
-  const Int8Row form(d_.groups, l_.group_channels);
+  const Int8Row form = row_form();
   const int64_t some = kFloatsAtOnce / d_.channels > 0 ? kFloatsAtOnce / d_.channels : 1;
   auto* floats = static_cast<float*>(scratch(3, static_cast<size_t>(some * d_.channels) * 4));
   const auto put = [&](int64_t r, const float* x, bool rounded) {
@@ -167,13 +167,13 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   const int64_t left = l_.group_outputs - panel * kPanel;
   u.output = group * l_.group_outputs + panel * kPanel;
   u.width = left < kTile ? left : kTile;
-  u.channel = group * (l_.int8 ? ceil_div(l_.group_channels, kQ8Block) * kQ8Block : l_.group_channels);
+  u.channel = group * (l_.integers ? row_form().group_bytes() : l_.group_channels);
   u.panels = static_cast<int>(ceil_div(u.width, kPanel));
   u.dtype = l_.dtype;
-  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.int8 && rows >= 4 * rows_at_once(u.panels);
+  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.integers && rows >= 4 * rows_at_once(u.panels);
 
   Product& m = u.product;
-  const int64_t row = l_.row * (l_.int8 ? 4 : l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
+  const int64_t row = l_.row * (l_.integers ? 4 : l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
   m.step = d_.step * row;
   m.tap_step = d_.tap_rows * row;
   m.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;
@@ -185,7 +185,8 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
 
   const int64_t tap_bytes = u.widen ? m.channels * kPanel * 4 : l_.tap * dtype_bytes(l_.dtype);
   const int64_t bytes = m.taps * tap_bytes * u.panels;
-  const int64_t parts = m.taps > 1 ? m.taps : m.channels / 128;
+  const bool whole = u.dtype == DType::i8;  // its channels share one sum of integers
+  const int64_t parts = m.taps > 1 ? m.taps : whole ? 1 : m.channels / 128;
   const int64_t together = parts > 0 && bytes > 0 ? kChunkBytes * parts / bytes : 1;
   if (rows > 2 * rows_at_once(u.panels) && parts > 0) u.passes = ceil_div(parts, together > 0 ? together : 1);
   return u;
@@ -233,7 +234,7 @@ void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, 
   Product m = pass.product;
   const float* base = at(d_.first + q * d_.step);
   m.input = base + pass.taps + pass.channel;
-  if (l_.int8) return multiply_integers(pass, base, rows, u.panels, tile);
+  if (l_.integers) return multiply_integers(pass, base, rows, u.panels, tile);
   if (l_.form == PackForm::depthwise) return multiply_depthwise(m, rows, u.width, tile);
   if (l_.form == PackForm::few) return multiply_few(m, rows, u.width, tile);
 #if SONANT_ISA_ID == SONANT_ID_avx512bf16
@@ -247,9 +248,8 @@ void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, 
 
 void Tile::multiply_integers(const Pass& pass, const float* base, int rows, int panels, float* tile) const {
   const Product& m = pass.product;
-  const Int8Row form(d_.groups, l_.group_channels);
-  const int64_t from =
-      pass.channel / kQ8Block * 4 - pass.channel;  // scales and sums take 4 bytes where a block takes 32
+  const Int8Row form = row_form();
+  const int64_t from = pass.channel / form.room * 4 - pass.channel;  // scales and sums take 4 bytes a block
   Int8Product p;
   p.input = reinterpret_cast<const char*>(base) + pass.taps + pass.channel;
   p.scales = form.scales() + from;
@@ -261,8 +261,14 @@ void Tile::multiply_integers(const Pass& pass, const float* base, int rows, int 
   p.panel_step = m.panel_step;
   p.taps = m.taps;
   p.blocks = ceil_div(m.channels, kQ8Block);
+  p.channels = m.channels;
   p.resume = m.resume;
-  multiply_int8(p, rows, panels, l_.fast_dot, tile);
+  (pass.dtype == DType::i8 ? multiply_i8 : multiply_int8)(p, rows, panels, l_.fast_dot, tile);
+}
+
+Int8Row Tile::row_form() const {
+  const int offset = l_.dtype == DType::i8 ? i8_row_offset(l_.fast_dot) : 0;
+  return {d_.precision, d_.groups, l_.group_channels, offset};
 }
 
 }  // namespace sonant::SONANT_ISA

@@ -2,14 +2,15 @@
 #pragma once
 
 #include "dense.h"
+#include "dense_round.h"
 
 namespace sonant::SONANT_ISA {
 
 // What run_dense decides once per call. A unit is what one pass of the kernel makes: one or two panels of one group.
 struct Layout {
   PackForm form;
-  bool bf16_dot;        // bf16_dot: inputs stay in bf16 and meet paired weights
-  bool int8, fast_dot;  // int8: inputs in integers (dense_round.h)
+  bool bf16_dot;            // bf16_dot: inputs stay in bf16 and meet paired weights
+  bool integers, fast_dot;  // integers: of the inputs too (dense_round.h)
   DType dtype;
   int64_t group_channels, group_outputs, group_panels, group_units, units;
   int64_t tap, taps;  // weight elements (bytes for q8) of one tap; taps of the longest phase
@@ -57,6 +58,7 @@ class Tile {
   void fill();
   void fill_integers(int64_t begin, int64_t end);
   void narrow_row(float* row) const;
+  Int8Row row_form() const;
   void phase(int64_t index, int64_t p);
   Unit plain_unit(int64_t index, int64_t p) const;
   Unit dense_unit(int64_t index, int64_t p, int64_t rows) const;

@@ -36,14 +36,14 @@ struct Product {
   bool resume = false;  // add to what the tile holds: the sums of earlier taps or channels
 };
 
-// The same with rows in integers (dense_round.h) and q8 weights. All steps are in bytes.
+// The same with rows in integers (dense_round.h) and q8 or i8 weights. All steps are in bytes.
 struct Int8Product {
   const char* input = nullptr;   // integers of row 0 and tap 0
   int64_t scales = 0, sums = 0;  // from there to the scales and the sums of the same blocks
   int64_t step = 0, tap_step = 0;
   const char* weight = nullptr;
   int64_t weight_tap_step = 0, panel_step = 0;
-  int64_t taps = 1, blocks = 0;
+  int64_t taps = 1, blocks = 0, channels = 0;  // blocks of 32: for q8; channels: for i8
   bool resume = false;
 };
 
@@ -59,6 +59,11 @@ void multiply_q8(const Product& p, int rows, int panels, float* tile);
 // `fast` takes the instruction for it, which has_fast_dot() must have found; the bits are the same.
 void multiply_int8(const Int8Product& p, int rows, int panels, bool fast, float* tile);
 bool has_fast_dot();
+
+// The products of a tap are summed as integers, exactly; taps in f32 in order: sum * (x scale * w scale). `fast` as
+// above; the rows must then have i8_row_offset(true) added.
+void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* tile);
+int i8_row_offset(bool fast);
 
 // Each of `width` <= 32 neighbouring channels with its own weight at each tap.
 void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile);

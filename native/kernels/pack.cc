@@ -97,6 +97,28 @@ void pack_tap_q8(const float* src, int64_t row, int64_t outputs, int64_t channel
   }
 }
 
+// As round_to(array, "i8") in backends/backend.py.
+void pack_tap_i8(const float* src, int64_t row, int64_t outputs, int64_t channels, char* dst) {
+  std::memset(dst, 0, static_cast<size_t>(panel_tap_elements(channels, DType::i8)));
+  char* first = dst + ceil_div(channels, 4) * 4 * kPanel;
+  for (int64_t lane = 0; lane < std::min(outputs, kPanel); ++lane) {
+    const float* from = src + lane * row;
+    float top = 0;
+    for (int64_t c = 0; c < channels; ++c) top = std::isnan(from[c]) ? from[c] : std::max(top, std::fabs(from[c]));
+    if (!std::isfinite(top)) throw std::runtime_error("a weight is not finite: i8 cannot hold it");
+    const float scale = top / 127.0f;
+    int32_t sum = 0;
+    for (int64_t c = 0; c < channels && scale > 0; ++c) {
+      const auto whole = static_cast<int8_t>(std::nearbyint(from[c] / scale));
+      reinterpret_cast<int8_t*>(dst)[(c / 4 * kPanel + lane) * 4 + c % 4] = whole;
+      sum += whole;
+    }
+    sum *= -128;
+    std::memcpy(first + 4 * lane, &sum, 4);
+    std::memcpy(first + 4 * (kPanel + lane), &scale, 4);
+  }
+}
+
 // One tap of one panel; `outputs` of its 32 lanes exist.
 void pack_tap(const float* src, int64_t row, int64_t outputs, int64_t channels, DType dtype, void* dst, int64_t at) {
   const int64_t pair = dtype == DType::bf16 ? 2 : 1;
@@ -136,6 +158,8 @@ void pack(PackRole role, const float* src, const int64_t* dims, int rank, int64_
         const float* from = src + (g * s.outputs + n) * row + k * s.channels;
         if (dtype == DType::q8) {
           pack_tap_q8(from, row, s.outputs - n, s.channels, static_cast<char*>(dst) + at);
+        } else if (dtype == DType::i8) {
+          pack_tap_i8(from, row, s.outputs - n, s.channels, static_cast<char*>(dst) + at);
         } else {
           pack_tap(from, row, s.outputs - n, s.channels, dtype, dst, at);
         }

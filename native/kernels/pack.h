@@ -5,6 +5,8 @@
 //   bf16      [groups][ceil(N/groups / 32)][K][ceil(C/groups / 2)][32][2]  pairs along C, zero padded
 //   q8        [groups][ceil(N/groups / 32)][K][ceil(C/groups / 32)] blocks of 1088 bytes: int8 [8][32][4], four
 //             channels of every output side by side, then the f16 scales [32]; zero padded in N and C
+//   i8        [groups][ceil(N/groups / 32)][K] taps: int8 [ceil(C/groups / 4)][32][4] as in q8, zero padded, then for
+//             every output -128 times the sum of its integers, i32 [32], and its scale, f32 [32]
 //
 // Two forms are in f32 whatever the dtype asked for, of numbers that were rounded to it before:
 //   depthwise (C/groups == 1 and N == groups)      [K][C]
@@ -46,13 +48,14 @@ SONANT_INLINE PackForm pack_form(bool convolution, int64_t groups, int64_t outpu
   return groups == 1 && outputs < 4 ? PackForm::few : PackForm::panels;
 }
 
-// Elements (of dtype; bytes for q8) of one tap of one panel, and the size of an element.
+// Elements (of dtype; bytes for q8 and i8) of one tap of one panel, and the size of an element.
 SONANT_INLINE int64_t panel_tap_elements(int64_t channels, DType dtype) {
   if (dtype == DType::q8) return ceil_div(channels, kQ8Block) * kQ8Bytes;
+  if (dtype == DType::i8) return (ceil_div(channels, 4) * 4 + 8) * kPanel;
   return dtype == DType::bf16 ? ceil_div(channels, 2) * 2 * kPanel : channels * kPanel;
 }
 SONANT_INLINE int64_t dtype_bytes(DType dtype) {
-  return dtype == DType::q8 ? 1 : dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4;
+  return dtype == DType::q8 || dtype == DType::i8 ? 1 : dtype == DType::f16 || dtype == DType::bf16 ? 2 : 4;
 }
 
 }  // namespace sonant

@@ -16,7 +16,7 @@ void check(bool condition, const char* what) {
   if (!condition) malformed(what);
 }
 
-int64_t dtype_bytes(DType t) { return t == DType::q8 ? 1 : t == DType::f16 || t == DType::bf16 ? 2 : 4; }
+int64_t dtype_bytes(DType t) { return t == DType::q8 || t == DType::i8 ? 1 : t == DType::f16 || t == DType::bf16 ? 2 : 4; }
 
 // Words [at, end) of one block or instruction.
 struct Cursor {
@@ -42,7 +42,7 @@ struct Cursor {
 
 // dtype, rank and dims of a tensor; the number of its bytes (as plain elements).
 int64_t read_signature(const int64_t* words, Tensor& t) {
-  check(words[3] >= 0 && words[3] <= static_cast<int64_t>(DType::q8), "a tensor of an unknown dtype");
+  check(words[3] >= 0 && words[3] <= static_cast<int64_t>(DType::i8), "a tensor of an unknown dtype");
   check(words[4] >= 0 && words[4] <= kMaxRank, "a tensor of an impossible rank");
   t.dtype = static_cast<DType>(words[3]);
   t.rank = static_cast<int32_t>(words[4]);

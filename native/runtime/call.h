@@ -12,7 +12,7 @@
 
 namespace sonant {
 
-enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3, q8 = 4 };  // q8: packed weights only
+enum class DType : int32_t { f32 = 0, f16 = 1, bf16 = 2, i32 = 3, q8 = 4, i8 = 5 };  // q8, i8: packed weights only
 
 constexpr int kMaxRank = 6;
 

@@ -6,7 +6,7 @@
 // clang-format off
 namespace sonant {
 
-constexpr int kOpsetVersion = 2;
+constexpr int kOpsetVersion = 3;
 
 // Opcodes: the position of each op in the opset table.
 enum class Op : int32_t {
@@ -147,7 +147,7 @@ namespace loop { enum : int { body = 0, n_carry = 1, trips = 2, has_done = 3 }; 
 }  // namespace attr
 
 // Values of enumerated attributes.
-enum class Precision : int32_t { f32 = 0, bf16 = 1, int8 = 2 };
+enum class Precision : int32_t { f32 = 0, bf16 = 1, int8 = 2, int8_row = 3 };
 enum class Mask : int32_t { none = 0, causal = 1 };
 enum class RopeLayout : int32_t { interleaved = 0, halves = 1 };
 enum class PadMode : int32_t { zero = 0, reflect = 1, edge = 2 };
@@ -155,7 +155,7 @@ enum class InterpolateMode : int32_t { nearest = 0, linear = 1 };
 
 enum class AttrKind : int8_t { none, steps, integer, precision, state, real, mask, ints, dim, rope_layout, dtype, dims, pad_mode, interpolate_mode, block };
 // How many values an attribute of each kind has; 0: it is not of a list.
-constexpr int64_t kChoices[] = {0, 0, 0, 3, 0, 0, 2, 0, 0, 2, 0, 0, 3, 2, 0};
+constexpr int64_t kChoices[] = {0, 0, 0, 4, 0, 0, 2, 0, 0, 2, 0, 0, 3, 2, 0};
 constexpr int kMaxAttrs = 10;
 
 // One row of the opset. n_most is -1 where the last operand is repeated; n_named counts it once.

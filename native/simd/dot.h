@@ -9,6 +9,8 @@
 //   ready<kFast>(w)               w as add_products wants it
 #pragma once
 
+#include <type_traits>
+
 #include "vec.h"
 
 namespace sonant::SONANT_ISA {
@@ -35,6 +37,23 @@ template <bool kFast>
 int32_t first_sum(int32_t t) {
   return kFast ? -128 * t : 0;
 }
+
+template <bool kFast>
+constexpr bool kUnsignedRows = kFast;
+
+// A row whose bytes have 128 added already, for weights as they are.
+struct UnsignedDotRow {
+  IVec x;
+  explicit UnsignedDotRow(const int8_t* p) : x(iset1(four_bytes(p))) {}
+  IVec add_products(IVec sum, IVec w) const {
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(x.v), "v"(w.v));
+#else
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v) : "x"(x.v), "x"(w.v));
+#endif
+    return sum;
+  }
+};
 
 template <bool kFast>
 struct DotRow;
@@ -98,6 +117,9 @@ int32_t first_sum(int32_t) {
 }
 
 template <bool kFast>
+constexpr bool kUnsignedRows = false;
+
+template <bool kFast>
 struct DotRow;
 
 #if SONANT_ISA_ID == SONANT_ID_neon
@@ -146,6 +168,14 @@ struct DotRow {
 };
 
 #endif
+
+using UnsignedDotRow = DotRow<true>;
+
 #endif
+
+// Where kUnsignedRows<kFast>, the rows of x have 128 added to every byte, and sums begin with -128 times the sum of the
+// weights that they will meet.
+template <bool kFast>
+using RowOfFour = std::conditional_t<kUnsignedRows<kFast>, UnsignedDotRow, DotRow<kFast>>;
 
 }  // namespace sonant::SONANT_ISA

@@ -9,6 +9,7 @@
 //   abs sqrt floor round (half to even) copysign(a, sign of b)
 //   < > <= >= == (Mask)  select(m, a, b)  m1 & m2  m1 | m2
 //   iset1 + - & | ^ << >> (logical) sra to_int (rounds half to even) to_float  bits(Vec)  from_bits(IVec)
+//   store_bytes(p, IVec) (the low byte of each lane)
 //   load_f16 load_bf16 (widen kWidth numbers exactly)  round_bf16(v)  store_bf16(p, v)  (nearest, ties to even)
 //   reduce_add reduce_max (halves folded onto each other: one fixed order)
 #pragma once

@@ -81,6 +81,12 @@ inline void store_high16(uint16_t* p, IVec a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), packed);
 }
 
+inline void store_bytes(int8_t* p, IVec a) {
+  const __m256i low = _mm256_shuffle_epi8(a.v, _mm256_set1_epi32(0x0C080400));  // of each half, in its first lane
+  const __m128i both = _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), both);
+}
+
 inline float reduce_add(Vec a) {
   __m128 q = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
   q = _mm_add_ps(q, _mm_movehl_ps(q, q));

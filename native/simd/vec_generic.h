@@ -113,6 +113,10 @@ inline void store_high16(uint16_t* p, IVec a) {
   for (int i = 0; i < 4; ++i) p[i] = static_cast<uint16_t>(static_cast<uint32_t>(a.v[i]) >> 16);
 }
 
+inline void store_bytes(int8_t* p, IVec a) {
+  for (int i = 0; i < kWidth; ++i) p[i] = static_cast<int8_t>(a.v[i]);
+}
+
 inline float reduce_add(Vec a) { return (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]); }
 inline float reduce_max(Vec a) {
   float lo = a.v[0] > a.v[2] ? a.v[0] : a.v[2], hi = a.v[1] > a.v[3] ? a.v[1] : a.v[3];

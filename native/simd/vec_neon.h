@@ -76,6 +76,12 @@ inline Vec load_f16(const uint16_t* p) { return {vcvt_f32_f16(vreinterpret_f16_u
 inline Vec load_bf16(const uint16_t* p) { return {vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16))}; }
 inline void store_high16(uint16_t* p, IVec a) { vst1_u16(p, vshrn_n_u32(vreinterpretq_u32_s32(a.v), 16)); }
 
+inline void store_bytes(int8_t* p, IVec a) {
+  const int16x4_t half = vmovn_s32(a.v);
+  const int8x8_t low = vmovn_s16(vcombine_s16(half, half));
+  vst1_lane_s32(reinterpret_cast<int32_t*>(p), vreinterpret_s32_s8(low), 0);
+}
+
 inline float reduce_add(Vec a) {
   float32x2_t h = vadd_f32(vget_low_f32(a.v), vget_high_f32(a.v));
   return vget_lane_f32(h, 0) + vget_lane_f32(h, 1);

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sonant.errors import InputError, UnknownName
 
-PRECISIONS = ("f32", "f16", "bf16", "q8")
+PRECISIONS = ("f32", "f16", "bf16", "q8", "int8")
 DEVICES = ("cpu", "numpy")
 SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)

@@ -6,7 +6,7 @@ import { pack } from "./packing.mjs";
 import { elements } from "./safetensors.mjs";
 
 const FORMAT = 1;
-const OPSET = 2;
+const OPSET = 3;
 const UNIFORM_ALIGNMENT = 256;
 const WORKSPACE = new Set(["arena", "input", "output"]);
 

@@ -22,7 +22,7 @@ Weights = Mapping[str, np.ndarray]
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
-    """f32 numbers rounded to what a weight of `dtype` (f32, f16, bf16, q8) can hold, ties to even; still f32."""
+    """f32 numbers rounded to what a weight of `dtype` (f32, f16, bf16, q8, i8) can hold, ties to even; still f32."""
     if dtype == "f16":
         return array.astype(np.float16).astype(np.float32)
     if dtype == "bf16":
@@ -32,6 +32,11 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "q8":
         integers, scales = to_q8(array)
         return from_q8(integers, scales)
+    if dtype == "i8":
+        top = np.abs(array).max(axis=-1, keepdims=True)
+        scale = top / np.float32(127)
+        rounded: np.ndarray = np.rint(np.divide(array, scale, out=np.zeros_like(array), where=scale > 0)) * scale
+        return rounded
     return array
 
 

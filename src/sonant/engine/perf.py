@@ -23,7 +23,7 @@ from sonant.program.program import Node
 
 __all__ = ["Ceilings", "Profile", "Row", "ceilings_of", "profile", "rows_of"]
 
-_STORED_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "q8": 34 / 32}
+_STORED_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "q8": 34 / 32, "i8": 1}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 from sonant.program.program import Program, Value
 
-ARITHMETIC = {"f32": ("f32", "f32"), "f16": ("f16", "f32"), "bf16": ("bf16", "bf16"), "q8": ("q8", "int8")}
+ARITHMETIC = {
+    "f32": ("f32", "f32"), "f16": ("f16", "f32"), "bf16": ("bf16", "bf16"), "q8": ("q8", "int8"), "int8": ("i8", "int8_row"),
+}
 """Of each precision that a model can be loaded in: the type its matrices are stored in, the arithmetic of products."""
 
 
@@ -14,8 +16,8 @@ ARITHMETIC = {"f32": ("f32", "f32"), "f16": ("f16", "f32"), "bf16": ("bf16", "bf
 class Scope:
     """A place in the checkpoint's tree of names.
 
-    dtype is how the matrices of dense ops are stored (f32, f16, bf16, q8); vectors are always f32. precision is the
-    arithmetic of the products (f32; bf16 inputs with f32 sums; int8 inputs on q8 weights).
+    dtype is how the matrices of dense ops are stored (f32, f16, bf16, q8, i8); vectors are always f32. precision is the
+    arithmetic of the products (f32; bf16 inputs with f32 sums; int8 and int8_row inputs on q8 and i8 weights).
     """
 
     program: Program

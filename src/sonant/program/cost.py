@@ -13,7 +13,7 @@ from sonant.program import steps
 from sonant.program.dims import Dim, product
 from sonant.program.program import Node, Value
 
-_BYTES = {"f32": 4.0, "i32": 4.0, "f16": 2.0, "bf16": 2.0, "q8": 34 / 32}
+_BYTES = {"f32": 4.0, "i32": 4.0, "f16": 2.0, "bf16": 2.0, "q8": 34 / 32, "i8": 1.0}
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from sonant.program.shapes import Signature
 if TYPE_CHECKING:
     from sonant.program.program import Value
 
-VERSION = 2
+VERSION = 3
 """Opset version, written into every serialized Program and Plan."""
 
-DTYPES = ("f32", "f16", "bf16", "q8", "i32")
-"""q8, for weights: blocks of 32 along the last axis (the last one may be shorter), integers from -127 to 127 with one
-f16 scale, the largest magnitude / 127."""
+DTYPES = ("f32", "f16", "bf16", "q8", "i32", "i8")
+"""For weights: q8, blocks of 32 along the last axis (the last one may be shorter), integers from -127 to 127 with one
+f16 scale, the largest magnitude / 127; i8, the same with the whole last axis as one block and its scale in f32."""
 
 Rule = Callable[[Sequence["Value | None"], dict[str, Any]], list[Signature]]
 
@@ -76,7 +76,8 @@ def op(name: str) -> Op:
 # w is a weight of the Program, which backends pack. prologue: steps on x (register 0), before padding. epilogue: steps
 # on the biased result. n_pro says how many of the `fused` operands belong to the prologue. precision "bf16" rounds the
 # (prologued) x to bf16 before the products; "int8", for q8 weights, rounds each block of 32 channels of a row of x to
-# integers times the block's largest magnitude / 127 (f32). Sums are f32 (of exact integers within a block for int8).
+# integers times the block's largest magnitude / 127 (f32); "int8_row", for i8 weights, does so with all channels of a
+# group as one block. Sums are f32, of exact integers within a block (at a tap).
 DENSE = {"prologue": Attr("steps", ""), "epilogue": Attr("steps", ""), "n_pro": Attr("int", 0),
          "precision": Attr("str", "f32")}
 

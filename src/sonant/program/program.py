@@ -109,7 +109,7 @@ class Program:
         dims = tuple(shape)
         known = self.weights.get(name)
         if known is None:
-            _check_dtype(name, dtype, ("f32", "f16", "bf16", "q8"))
+            _check_dtype(name, dtype, ("f32", "f16", "bf16", "q8", "i8"))
             self._claim(name)
             known = self.weights[name] = Value(self, name, dims, dtype, "weight")
         elif known.shape != dims or known.dtype != dtype:

@@ -22,8 +22,8 @@ from sonant.program.passes.rebuild import rebuild
 from sonant.program.program import Node, Program, Value
 
 SPACES = {"absent": 0, "arena": 1, "weight": 2, "input": 3, "output": 4}
-DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "q8": 4}
-ENUMS = {"f32": 0, "bf16": 1, "int8": 2, "none": 0, "causal": 1, "zero": 0, "reflect": 1, "edge": 2,
+DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "q8": 4, "i8": 5}
+ENUMS = {"f32": 0, "bf16": 1, "int8": 2, "int8_row": 3, "none": 0, "causal": 1, "zero": 0, "reflect": 1, "edge": 2,
          "nearest": 0, "linear": 1, "interleaved": 0, "halves": 1}
 OPCODES = {name: i for i, name in enumerate(opset.OPS)}
 MAX_RANK = 6

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sonant.backends.backend import ArrayStates, round_to
+from sonant.backends.backend import Q8_BLOCK, ArrayStates, round_to
 from sonant.backends.numpy import random
 from sonant.backends.numpy.pointwise import run_steps, sigmoid
 from sonant.errors import BackendError
@@ -43,14 +43,19 @@ def _prologue(x: Array, fused: Sequence[Array], a: Attrs) -> Array:
     y = run_steps(a["prologue"], [x, *fused[: a["n_pro"]]])
     if a["precision"] == "bf16":
         return round_to(y, "bf16").astype(x.dtype)
-    return round_to_int8(y, a.get("groups", 1)) if a["precision"] == "int8" else y
+    return round_to_int8(y, a.get("groups", 1), INT8_BLOCK[a["precision"]]) if a["precision"] in INT8_BLOCK else y
 
 
-def round_to_int8(x: Array, groups: int) -> Array:
-    """Each block of 32 channels (of a group) as integers times its largest magnitude / 127; zero below 2e-30, where the
+INT8_BLOCK = {"int8": Q8_BLOCK, "int8_row": None}
+"""Channels that share a scale, by precision; None: all of a group."""
+
+
+def round_to_int8(x: Array, groups: int, block: int | None) -> Array:
+    """Each block of channels (of a group) as integers times its largest magnitude / 127; zero below 2e-30, where the
     inverse would leave the range of f32."""
     split = x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
-    blocks = [split[..., at:at + 32] for at in range(0, split.shape[-1], 32)]
+    step = block or split.shape[-1]
+    blocks = [split[..., at:at + step] for at in range(0, split.shape[-1], step)]
     rounded = []
     for block in blocks:
         top = np.abs(block).max(-1, keepdims=True)

@@ -51,8 +51,8 @@ class _Lowering:
                                    f"{self.program.name}); it has {', '.join(kernels.ops())}")
             if any(v is not None and v.dtype == "i32" for v in (*node.inputs, *node.outputs)):
                 raise BackendError(f"the webgpu backend computes {node.op} in f32 only; {node.outputs[0]} needs i32")
-            if any(v is not None and v.dtype == "q8" for v in node.inputs):
-                raise BackendError(f"the webgpu backend has no q8 weights; {node.op} ({node.outputs[0]} of "
+            if any(v is not None and v.dtype in ("q8", "i8") for v in node.inputs):
+                raise BackendError(f"the webgpu backend has no q8 and no i8 weights; {node.op} ({node.outputs[0]} of "
                                    f"{self.program.name}) has one: load f32, f16 or bf16")
             writers[node.op](node)
         outputs = [self._tensor(v) for v in self.program.outputs]

@@ -20,7 +20,7 @@ from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
 
 DEFAULT_VOICE = "af_heart"
-PRECISIONS = ("f32", "f16", "bf16")
+PRECISIONS = ("f32", "f16", "bf16", "int8")
 MAX_FRAMES_PER_ID = 200
 """5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""
 
@@ -55,8 +55,7 @@ class KokoroDriver:
         self.config, self._catalog = config, voices
         if precision not in PRECISIONS:
             raise UnknownName("precision of Kokoro", precision, PRECISIONS)
-        arithmetic = "bf16" if precision == "bf16" else "f32"
-        decoder = model.decoder_program(config, dtype=precision, precision=arithmetic)
+        decoder = model.decoder_program(config, precision)
         self._text = backend.load(model.text_program(config), weights, cache=cache)
         self._prosody = backend.load(model.prosody_program(config), weights, cache=cache)
         self._source = backend.load(model.source_program(config), weights, cache=cache)

@@ -178,7 +178,7 @@ def source_program(config: KokoroConfig) -> Program:
 
 
 # --- decoder: text at frame rate, f0, energy, spectrum → audio --------------------------------------------------------
-def decoder_program(config: KokoroConfig, *, dtype: str = "f32", precision: str = "f32") -> Program:
+def decoder_program(config: KokoroConfig, precision: str = "f32") -> Program:
     """text [1,P,D], index [1,T], f0_hz [1,2T,1], energy [1,2T,1], spectrum [1,120T+1,22], style [1,S] → audio
     [1,600T]."""
     p = Program("kokoro.decoder")
@@ -190,7 +190,7 @@ def decoder_program(config: KokoroConfig, *, dtype: str = "f32", precision: str 
     rate = F0_PER_FRAME * math.prod(config.istftnet.upsample_rates)
     spectrum = p.input("spectrum", (1, rate * T + 1, bins))
     style = p.input("style", (1, config.style_dim))
-    s = Scope(p, "decoder", dtype, precision)
+    s = Scope.at(p, "decoder", precision)
     aligned = ops.gather(text, index)  # [1,T,D]
     f0 = conv1d(s / "F0_conv", f0, 1, 3, stride=2, padding=1)  # [1,T,1]
     energy = conv1d(s / "N_conv", energy, 1, 3, stride=2, padding=1)

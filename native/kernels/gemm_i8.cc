@@ -1,0 +1,113 @@
+// Products of rows in integers with i8 weights: the whole reduction of a tap is exact, in integers, and scaled once.
+#include "../runtime/platform.h"
+#include "../simd/dot.h"
+#include "gemm.h"
+
+namespace sonant::SONANT_ISA {
+namespace {
+
+constexpr int kPanelVectors = static_cast<int>(kPanel) / kWidth;
+
+// Of vector `j` of the panels, where each output takes `size` bytes; past the first panel they lie panel_step further.
+inline const char* place(const char* tap, int64_t panel_step, int column, int j, int size = 4) {
+  return tap + (j / kPanelVectors ? panel_step : 0) + size * (column + j % kPanelVectors * kWidth);
+}
+
+// R rows by V vectors of outputs.
+template <bool kFast, int R, int V>
+void columns(const Int8Product& p, int column, float* tile) {
+  const int64_t fours = ceil_div(p.channels, 4), numbers = fours * 4 * kPanel;
+  for (int64_t k = 0; k < p.taps; ++k) {
+    const char *x = p.input + k * p.tap_step, *w = p.weight + k * p.weight_tap_step;
+    IVec sum[R][V];
+    for (int j = 0; j < V; ++j) {
+      const IVec first = kUnsignedRows<kFast> ? load_bytes(place(w + numbers, p.panel_step, column, j)) : iset1(0);
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) sum[i][j] = first;
+    }
+#pragma GCC unroll 1
+    for (int64_t n = 0; n < fours; ++n) {
+      IVec four[V];
+#pragma GCC unroll 8
+      for (int j = 0; j < V; ++j) four[j] = load_bytes(place(w + n * 4 * kPanel, p.panel_step, column, j));
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        const RowOfFour<kFast> own(reinterpret_cast<const int8_t*>(x + i * p.step + 4 * n));
+#pragma GCC unroll 8
+        for (int j = 0; j < V; ++j) sum[i][j] = own.add_products(sum[i][j], four[j]);
+      }
+    }
+    Vec scale[V];
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j)
+      scale[j] = from_bits(load_bytes(place(w + numbers + 4 * kPanel, p.panel_step, column, j)));
+    const bool adds = p.resume || k > 0;
+#pragma GCC unroll 12
+    for (int i = 0; i < R; ++i) {
+      float own;
+      std::memcpy(&own, x + i * p.step + p.scales, 4);
+#pragma GCC unroll 8
+      for (int j = 0; j < V; ++j) {
+        float* at = tile + i * kTile + column + j * kWidth;
+        store(at, fma(to_float(sum[i][j]), set1(own) * scale[j], adds ? load(at) : zero()));
+      }
+    }
+  }
+}
+
+// Vectors of outputs and rows at once, so that the sums fill the registers; one row takes the whole panel.
+constexpr int vectors(int rows) {
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+  return rows > 0 ? kPanelVectors : 0;
+#elif SONANT_ISA_ID == SONANT_ID_avx2
+  return rows <= 1 ? 4 : 2;
+#else
+  return rows <= 1 ? kPanelVectors : 4;
+#endif
+}
+constexpr int kRows = SONANT_ISA_ID == SONANT_ID_avx2 ? 4 : kMaxRows;
+
+template <bool kFast, int R = 1>
+void one_panel(const Int8Product& p, int rows, float* tile) {
+  if (rows == R) {
+    constexpr int V = vectors(R);
+    for (int column = 0; column < kPanel; column += V * kWidth) columns<kFast, R, V>(p, column, tile);
+    return;
+  }
+  if constexpr (R < kRows) one_panel<kFast, R + 1>(p, rows, tile);
+}
+
+template <bool kFast, int R = 1>
+void two_panels(const Int8Product& p, int rows, float* tile) {
+  if (rows == R) return columns<kFast, R, 2 * kPanelVectors>(p, 0, tile);
+  if constexpr (R < rows_at_once(2)) two_panels<kFast, R + 1>(p, rows, tile);
+}
+
+template <bool kFast>
+void any(const Int8Product& p, int rows, int panels, float* tile) {
+  if constexpr (kMaxPanels == 2) {
+    if (panels == 2) return two_panels<kFast>(p, rows, tile);
+  }
+  const int parts = (rows + kRows - 1) / kRows;
+  for (int i = 0, from = 0; i < parts; ++i) {
+    const int to = rows * (i + 1) / parts;
+    Int8Product part = p;
+    part.input += from * p.step;
+    one_panel<kFast>(part, to - from, tile + from * kTile);
+    from = to;
+  }
+}
+
+}  // namespace
+
+void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* tile) {
+  if (fast) {
+    any<true>(p, rows, panels, tile);
+  } else {
+    any<false>(p, rows, panels, tile);
+  }
+}
+
+int i8_row_offset(bool fast) { return fast && kUnsignedRows<true> ? 128 : 0; }
+
+}  // namespace sonant::SONANT_ISA
