@@ -17,6 +17,9 @@ inline const char* place(const char* tap, int64_t panel_step, int column, int j,
 template <bool kFast, int R, int V>
 void columns(const Int8Product& p, int column, float* tile) {
   const int64_t fours = ceil_div(p.channels, 4), numbers = fours * 4 * kPanel;
+  for (int i = 0; p.taps == 0 && !p.resume && i < R; ++i) {  // a phase of a transposed convolution without any
+    for (int j = 0; j < V; ++j) store(tile + i * kTile + column + j * kWidth, zero());
+  }
   for (int64_t k = 0; k < p.taps; ++k) {
     const char *x = p.input + k * p.tap_step, *w = p.weight + k * p.weight_tap_step;
     IVec sum[R][V];

@@ -45,6 +45,36 @@ def test_q8_panels_hold_the_integers_and_scales_of_to_q8(shape: tuple[int, int, 
     assert not scales[n:].any()
 
 
+@pytest.mark.parametrize("shape", [(4, 1, 1), (32, 1, 32), (70, 3, 45), (33, 2, 128)], ids=str)
+def test_i8_panels_hold_what_i8_is(shape: tuple[int, int, int]) -> None:
+    w = normal(*shape)
+    w[0, 0] = 0
+    n, taps, channels = shape
+    panels, fours = -(-n // 32), -(-channels // 4)
+    packed = np.full(native.packed_bytes("conv", list(shape), 1, "i8"), 99, np.uint8)
+    native.pack("conv", w, 1, "i8", packed)
+    packed = packed.reshape(panels, taps, fours * 128 + 256)
+    integers = packed[..., :-256].copy().view(np.int8).reshape(panels, taps, fours, 32, 4)
+    integers = integers.transpose(0, 3, 1, 2, 4).reshape(panels * 32, taps, fours * 4)
+    first = packed[..., -256:-128].copy().view(np.int32).transpose(0, 2, 1).reshape(panels * 32, taps)
+    scales = packed[..., -128:].copy().view(np.float32).transpose(0, 2, 1).reshape(panels * 32, taps)
+    np.testing.assert_array_equal(integers[:n, :, :channels] * scales[:n, :, None], round_to(w, "i8"))
+    np.testing.assert_array_equal(first, -128 * integers.astype(np.int32).sum(-1))
+    assert np.abs(round_to(w, "i8") - w).max() <= scales.max() * 0.5001
+    assert not integers[n:].any()
+    assert not integers[:, :, channels:].any()
+    assert not scales[n:].any()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_i8_cannot_hold_is_refused(value: float) -> None:
+    w = normal(4, 40)
+    w[2, 35] = value
+    for pack in (lambda w: round_to(w, "i8"), lambda w: native.pack("linear", w, 1, "i8", np.zeros(1536, np.uint8))):
+        with pytest.raises((BackendError, RuntimeError), match="not finite"):
+            pack(w)
+
+
 def test_q8_keeps_what_it_has_rounded() -> None:
     w = round_to(normal(40, 70), "q8")
     assert round_to(w, "q8").tobytes() == w.tobytes()

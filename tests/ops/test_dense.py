@@ -10,7 +10,7 @@ import pytest
 from harness import Case, check
 
 from sonant.backends.native import NativeBackend
-from sonant.backends.numpy.ops import round_to_int8
+from sonant.backends.numpy.ops import INT8_BLOCK, round_to_int8
 from sonant.program import ops
 from sonant.program.program import Program, StateSpec
 
@@ -355,7 +355,8 @@ ATTENTION = [
 def with_context(
     op: str, state: tuple[int, int], w: np.ndarray, t: int, weight_dtype: str = "f32", **attrs
 ) -> Case:
-    rounded = functools.partial(round_to_int8, groups=attrs.get("groups", 1))
+    precision = attrs.get("precision")
+    rounded = functools.partial(round_to_int8, groups=attrs.get("groups", 1), block=INT8_BLOCK.get(precision))
 
     def build(p, x, rows, w, b):
         return getattr(ops, op)(x, w, b, rows=rows, state="c", **attrs)
@@ -368,7 +369,7 @@ def with_context(
         weight_dtype,
         states=(StateSpec("c", "context", state),),
         n_rows=3,
-        round_states=rounded if attrs.get("precision") == "int8" else lambda state: state,
+        round_states=rounded if precision in INT8_BLOCK else lambda state: state,
     )
 
 
@@ -385,14 +386,17 @@ CONTEXT = [
 
 
 
-def q8(name: str, op: str, x: np.ndarray, w: np.ndarray, **attrs) -> list[Case]:
-    """Both precisions of a q8 weight."""
+INTEGERS = (("q8", "f32"), ("q8", "int8"), ("i8", "int8_row"))
+"""Weights in integers, and the arithmetic that they are used in."""
+
+
+def integers(name: str, op: str, x: np.ndarray, w: np.ndarray, **attrs) -> list[Case]:
     return [
-        dense(f"{name} {p}", op, x, w, weight_dtype="q8", precision=p, tolerance=INT8, **attrs) for p in ("f32", "int8")
+        dense(f"{name} {d} {p}", op, x, w, weight_dtype=d, precision=p, tolerance=INT8, **attrs) for d, p in INTEGERS
     ]
 
 
-Q8 = [
+OF_INTEGERS = [
     *(
         case
         for x, n in (
@@ -407,7 +411,7 @@ Q8 = [
             ((13, 40), 65),
             ((0, 8), 5),
         )
-        for case in q8("", "linear", normal(*x), scaled(n, x[-1]))
+        for case in integers("", "linear", normal(*x), scaled(n, x[-1]))
     ),
     *(
         case
@@ -422,7 +426,7 @@ Q8 = [
             ((2, 77, 45), (45, 5, 1), {"groups": 45, "pad_left": 2, "pad_right": 2}),
             ((1, 40, 8), (16, 3, 1), {"groups": 8, "pad_left": 1, "pad_right": 1}),
         )
-        for case in q8("", "conv1d", normal(*x), scaled(*w), **a)
+        for case in integers("", "conv1d", normal(*x), scaled(*w), **a)
     ),
     *(
         case
@@ -434,23 +438,23 @@ Q8 = [
             ((2, 21, 40), (40, 32, 1), {"stride": 16, "groups": 40, "trim_right": 16}),
             ((2, 21, 140), (24, 5, 35), {"stride": 3, "groups": 4}),
         )
-        for case in q8("", "conv_transpose1d", normal(*x), scaled(*w), **a)
+        for case in integers("", "conv_transpose1d", normal(*x), scaled(*w), **a)
     ),
-    *q8("zeros", "linear", np.pad(normal(1, 3, 32), ((0, 0), (0, 0), (32, 7))), scaled(40, 71)),
-    *q8("tiny and huge", "linear", normal(1, 2, 64) * np.repeat(np.float32([1e-35, 1e30]), 32), scaled(33, 64)),
-    *q8("elu", "conv1d", normal(1, 60, 48), scaled(40, 3, 48), prologue="elu 0", pad_left=2),
-    *q8("no bias", "linear", normal(1, 9, 40), scaled(40, 40), bias=False, epilogue="gelu_tanh 0"),
-    *q8("modulated", "linear", normal(2, 30, 48), scaled(40, 48), prologue="affine 0 1 2",
+    *integers("zeros", "linear", np.pad(normal(1, 3, 32), ((0, 0), (0, 0), (32, 7))), scaled(40, 71)),
+    *integers("tiny and huge", "linear", normal(1, 2, 64) * np.repeat(np.float32([1e-35, 1e30]), 32), scaled(33, 64)),
+    *integers("elu", "conv1d", normal(1, 60, 48), scaled(40, 3, 48), prologue="elu 0", pad_left=2),
+    *integers("no bias", "linear", normal(1, 9, 40), scaled(40, 40), bias=False, epilogue="gelu_tanh 0"),
+    *integers("modulated", "linear", normal(2, 30, 48), scaled(40, 48), prologue="affine 0 1 2",
         pro=[normal(2, 1, 48, seed=4), normal(2, 1, 48, seed=5)]),
 ]  # fmt: skip
-for _precision in ("f32", "int8"):
-    Q8 += [
-        with_context("conv1d", (6, 20), scaled(30, 3, 20), 11, "q8", dilation=3, precision=_precision),
-        with_context("conv1d", (6, 80), scaled(30, 7, 80), 1, "q8", precision=_precision),
-        with_context("conv1d", (2, 16), scaled(16, 3, 1), 5, "q8", groups=16, precision=_precision),
-        with_context("conv_transpose1d", (1, 12), scaled(20, 6, 12), 7, "q8", stride=3, precision=_precision),
+for _dtype, _precision in INTEGERS:
+    OF_INTEGERS += [
+        with_context("conv1d", (6, 20), scaled(30, 3, 20), 11, _dtype, dilation=3, precision=_precision),
+        with_context("conv1d", (6, 80), scaled(30, 7, 80), 1, _dtype, precision=_precision),
+        with_context("conv1d", (2, 16), scaled(16, 3, 1), 5, _dtype, groups=16, precision=_precision),
+        with_context("conv_transpose1d", (1, 12), scaled(20, 6, 12), 7, _dtype, stride=3, precision=_precision),
         with_context(
-            "conv_transpose1d", (1, 40), scaled(40, 32, 1), 3, "q8", stride=16, groups=40, precision=_precision
+            "conv_transpose1d", (1, 40), scaled(40, 32, 1), 3, _dtype, stride=16, groups=40, precision=_precision
         ),
     ]
 
@@ -464,7 +468,10 @@ def ring(t: int, positions: list[int], window: int) -> Case:
 
 RINGS = [ring(1, [0, 7], 50), ring(1, [1000, 49], 20), ring(6, [44, 99], 45), ring(31, [130, 0], 20), ring(1, [77], 1)]
 
-CASES = [*LINEAR, *CONV, *TRANSPOSE, *LSTM, *ATTENTION, *CONTEXT, *Q8, *RINGS]
+CASES = [*LINEAR, *CONV, *TRANSPOSE, *LSTM, *ATTENTION, *CONTEXT, *OF_INTEGERS, *RINGS]
+
+
+DTYPE_OF = {"f32": "f32", "int8": "q8", "int8_row": "i8"}
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -484,7 +491,7 @@ def chunked(case_inputs: dict[str, np.ndarray], executable, pieces: list[int]) -
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("precision", ["f32", "int8"])
+@pytest.mark.parametrize("precision", list(DTYPE_OF))
 @pytest.mark.parametrize(
     ("op", "state", "w", "attrs"),
     [
@@ -513,13 +520,13 @@ def streaming_program(op: str, state: tuple[int, int], w: np.ndarray, attrs: dic
     p = Program(op)
     p.add_state("c", "context", state)
     x, rows = p.input("x", (1, "T", state[1])), p.input("rows", (1,), "i32")
-    weight = p.weight("w", w.shape, "q8" if attrs["precision"] == "int8" else "f32")
+    weight = p.weight("w", w.shape, DTYPE_OF[attrs["precision"]])
     p.outputs = [getattr(ops, op)(x, weight, p.weight("b", (len(w),)), rows=rows, state="c", **attrs)]
     return p
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize(("dtype", "precision"), [("f32", "f32"), ("q8", "f32"), ("q8", "int8")])
+@pytest.mark.parametrize(("dtype", "precision"), [("f32", "f32"), *INTEGERS])
 def test_a_row_does_not_depend_on_its_neighbours(dtype: str, precision: str, isa: str) -> None:
     x, w = normal(1, 29, 65), scaled(70, 65)
     p = Program("rows")
@@ -531,12 +538,13 @@ def test_a_row_does_not_depend_on_its_neighbours(dtype: str, precision: str, isa
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("precision", ["int8", "int8_row"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_int8_hands_on_what_is_not_finite(value: float, isa: str) -> None:
+def test_int8_hands_on_what_is_not_finite(value: float, precision: str, isa: str) -> None:
     x, w = normal(1, 3, 70), scaled(40, 70)
     x[0, 1, 40] = value
     p = Program("not finite")
-    p.outputs = [ops.linear(p.input("x", x.shape), p.weight("w", w.shape, "q8"), precision="int8")]
+    p.outputs = [ops.linear(p.input("x", x.shape), p.weight("w", w.shape, DTYPE_OF[precision]), precision=precision)]
     (y,) = NativeBackend(threads=1, isa=isa).load(p, {"w": w}).run({"x": x})
     assert np.isnan(y[0, 1]).all()
     assert np.isfinite(y[0, [0, 2]]).all()

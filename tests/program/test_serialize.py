@@ -44,7 +44,7 @@ def everything() -> Program:
 
 
 TEXT = """\
-program everything (opset 2)
+program everything (opset 3)
   input x: f32 [1, 2*T+1, 4]
   input rows: i32 [1]
   state left: context f32 [1, 4]
@@ -60,7 +60,7 @@ program everything (opset 2)
   () = state_write(rows, %3) {state="count"}
   %4: f32 [1, T, 4], %5: f32 [T, 1, 1, 4], %6: i32 [1] = loop(%1, c1) {body=everything.body, n_carry=1, trips=T, \
 has_done=1}
-    program everything.body (opset 2)
+    program everything.body (opset 3)
       input carry: f32 [1, T, 4]
       input lent: f32 [4]
       input step: i32 [1]

@@ -46,6 +46,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "kokoro_prosody": lambda: kokoro.prosody_program(_kokoro_config()),
     "kokoro_source": lambda: kokoro.source_program(_kokoro_config()),
     "kokoro_decoder": lambda: kokoro.decoder_program(_kokoro_config()),
+    "kokoro_decoder_int8": lambda: kokoro.decoder_program(_kokoro_config(), "int8"),
     "phonon_prefill": lambda: phonon.prefill_program(phonon_config()),
     "phonon_step": lambda: phonon.step_program(phonon_config(), precision="q8", heads=((3, 0),)),
     "phonon_step_guided": lambda: phonon.step_program(phonon_config(), guided=True),

@@ -34,9 +34,11 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
         return from_q8(integers, scales)
     if dtype == "i8":
         top = np.abs(array).max(axis=-1, keepdims=True)
+        if not np.isfinite(top).all():
+            raise BackendError("a weight is not finite: i8 cannot hold it")
         scale = top / np.float32(127)
-        rounded: np.ndarray = np.rint(np.divide(array, scale, out=np.zeros_like(array), where=scale > 0)) * scale
-        return rounded
+        restored: np.ndarray = np.rint(np.divide(array, scale, out=np.zeros_like(array), where=scale > 0)) * scale
+        return restored
     return array
 
 

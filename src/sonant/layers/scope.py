@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 from sonant.program.program import Program, Value
 
 ARITHMETIC = {
-    "f32": ("f32", "f32"), "f16": ("f16", "f32"), "bf16": ("bf16", "bf16"), "q8": ("q8", "int8"), "int8": ("i8", "int8_row"),
+    "f32": ("f32", "f32"),
+    "f16": ("f16", "f32"),
+    "bf16": ("bf16", "bf16"),
+    "q8": ("q8", "int8"),
+    "int8": ("i8", "int8_row"),
 }
 """Of each precision that a model can be loaded in: the type its matrices are stored in, the arithmetic of products."""
 
@@ -28,16 +32,21 @@ class Scope:
     @staticmethod
     def at(program: Program, path: str, precision: str) -> Scope:
         """The scope `path` of a model loaded in `precision`, a key of ARITHMETIC."""
-        return Scope(program, path, *ARITHMETIC[precision])
+        return Scope(program, path).within(precision)
 
     def __truediv__(self, name: str | int) -> Scope:
         """The scope one level down: `scope / "encoder" / 3`."""
         return replace(self, path=f"{self.path}.{name}" if self.path else str(name))
 
+    def within(self, precision: str) -> Scope:
+        """The same place, its matrices and products in `precision`, a key of ARITHMETIC."""
+        dtype, arithmetic = ARITHMETIC[precision]
+        return replace(self, dtype=dtype, precision=arithmetic)
+
     @property
     def exact(self) -> Scope:
         """The same place, its matrices and products in f32."""
-        return replace(self, dtype="f32", precision="f32")
+        return self.within("f32")
 
     def matrix(self, name: str, *shape: int) -> Value:
         """A weight that a dense op multiplies with."""

@@ -108,7 +108,8 @@ def _dense(inputs: Inputs, attrs: Attrs, what: str) -> tuple[Value, Value]:
     precision = attrs["precision"]
     require(precision in PRECISIONS, f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
     require(precision != "int8" or w.dtype == "q8", f"precision int8 is for q8 weights, got {w}")
-    require((precision == "int8_row") == (w.dtype == "i8"), f"precision int8_row and i8 weights go together, got {precision} and {w}")
+    require((precision == "int8_row") == (w.dtype == "i8"), 
+            f"precision int8_row and i8 weights go together, got {precision} and {w}")
     _at_least(attrs, 0, "n_pro")
     return x, w
 
@@ -181,7 +182,7 @@ def lstm(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     _is_weight(w_hh, "w_hh of lstm")
     directions, gates, c = w_ih.shape
     hidden = w_hh.shape[2]
-    require("i8" not in (w_ih.dtype, w_hh.dtype), "an lstm multiplies floats; i8 weights are for dense ops of precision int8_row")
+    require("i8" not in (w_ih.dtype, w_hh.dtype), "an lstm multiplies floats; i8 weights are for precision int8_row")
     same_dim(x.shape[2], c, "channels of x and of lstm w_ih")
     same_dim(gates, Dim.of(hidden) * 4, "rows of lstm w_ih and four gates")
     require(w_hh.shape[:2] == (directions, gates), f"lstm w_hh must be [D,4H,H], got {w_hh.shape_text}")

@@ -12,5 +12,5 @@ from sonant.families.kokoro.voices import VoiceCatalog
 
 
 def test_q8_is_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(UnknownName, match=r"precision of Kokoro 'q8'.*bf16, f16, f32"):
+    with pytest.raises(UnknownName, match=r"precision of Kokoro 'q8'.*bf16, f16, f32, int8"):
         KokoroDriver(official_config(), {}, NumpyBackend(), voices=VoiceCatalog(), precision="q8", cache=None)

@@ -57,10 +57,10 @@ def round_to_int8(x: Array, groups: int, block: int | None) -> Array:
     step = block or split.shape[-1]
     blocks = [split[..., at:at + step] for at in range(0, split.shape[-1], step)]
     rounded = []
-    for block in blocks:
-        top = np.abs(block).max(-1, keepdims=True)
+    for part in blocks:
+        top = np.abs(part).max(-1, keepdims=True)
         inverse = np.divide(127, top, out=np.zeros_like(top), where=~(top <= 2e-30))
-        rounded.append(np.rint(block * inverse) * (top / x.dtype.type(127)))
+        rounded.append(np.rint(part * inverse) * (top / x.dtype.type(127)))
     return np.concatenate(rounded, axis=-1).reshape(x.shape)
 
 

@@ -27,6 +27,10 @@ SINE_AMPLITUDE, NOISE_STD, VOICED_HZ = 0.1, 0.003, 10.0
 NOISE_SITE = 1
 """Philox draw site of the source noise."""
 
+POLICY = {"f32": ("f32", "f32"), "f16": ("f16", "f16"), "bf16": ("bf16", "bf16"), "int8": ("bf16", "int8")}
+"""Of each precision of the decoder: what most of it is in, and what the vocoder's residual blocks and upsampling, nine
+tenths of the work, are in. What each costs in quality: docs/families/kokoro.md."""
+
 P, T = Dim.symbol("P"), Dim.symbol("T")
 
 
@@ -190,7 +194,8 @@ def decoder_program(config: KokoroConfig, precision: str = "f32") -> Program:
     rate = F0_PER_FRAME * math.prod(config.istftnet.upsample_rates)
     spectrum = p.input("spectrum", (1, rate * T + 1, bins))
     style = p.input("style", (1, config.style_dim))
-    s = Scope.at(p, "decoder", precision)
+    most, bulk = POLICY[precision]
+    s = Scope.at(p, "decoder", most)
     aligned = ops.gather(text, index)  # [1,T,D]
     f0 = conv1d(s / "F0_conv", f0, 1, 3, stride=2, padding=1)  # [1,T,1]
     energy = conv1d(s / "N_conv", energy, 1, 3, stride=2, padding=1)
@@ -199,27 +204,27 @@ def decoder_program(config: KokoroConfig, precision: str = "f32") -> Program:
     for i in range(4):
         x = ops.concat([x, residual, f0, energy], axis=2)  # [1,T,1090]
         x = adain_resblk1d(s / "decode" / i, x, style, 512 if i == 3 else 1024, upsample=i == 3)
-    p.outputs = [_generator(s / "generator", x, spectrum, style, config)]
+    p.outputs = [_generator(s / "generator", x, spectrum, style, config, bulk)]
     return p
 
 
-def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: KokoroConfig) -> Value:
+def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: KokoroConfig, bulk: str) -> Value:
     """[1,2T,512] → [1,600T]"""
-    vocoder = config.istftnet
+    vocoder, heavy = config.istftnet, s.within(bulk)
     rates, c = vocoder.upsample_rates, vocoder.upsample_initial_channel
     for i, (rate, kernel) in enumerate(zip(rates, vocoder.upsample_kernel_sizes, strict=True)):
         c, last = c // 2, i + 1 == len(rates)
         x = conv_transpose1d(
-            s / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2
+            heavy / "ups" / i, ops.leaky_relu(x, 0.1), c, kernel, stride=rate, padding=(kernel - rate) // 2
         )
         if last:
             x = ops.pad(x, 1, 1, 0, "reflect")
-        x = ops.add(x, _source_branch(s, i, spectrum, style, c, rates))
+        x = ops.add(x, _source_branch(s, i, spectrum, style, c, rates, bulk))
         first = len(vocoder.resblock_kernel_sizes) * i
         branches = list(zip(vocoder.resblock_kernel_sizes, vocoder.resblock_dilation_sizes, strict=True))
-        total = adain_resblock1(s / "resblocks" / first, x, style, *branches[0])
+        total = adain_resblock1(heavy / "resblocks" / first, x, style, *branches[0])
         for j, (k, dilations) in enumerate(branches[1:], first + 1):  # added one by one, so that two are held at most
-            total = ops.add(adain_resblock1(s / "resblocks" / j, x, style, k, dilations), total)
+            total = ops.add(adain_resblock1(heavy / "resblocks" / j, x, style, k, dilations), total)
         x = ops.mul(total, 1 / len(branches))
     x = conv1d(s / "conv_post", ops.leaky_relu(x, 0.01), vocoder.gen_istft_n_fft + 2, 7, padding=3)
     bins = vocoder.gen_istft_n_fft // 2 + 1
@@ -228,13 +233,15 @@ def _generator(s: Scope, x: Value, spectrum: Value, style: Value, config: Kokoro
     return ops.istft(polar, vocoder.gen_istft_n_fft, vocoder.gen_istft_hop_size)
 
 
-def _source_branch(s: Scope, i: int, spectrum: Value, style: Value, c: int, rates: tuple[int, ...]) -> Value:
+def _source_branch(
+    s: Scope, i: int, spectrum: Value, style: Value, c: int, rates: tuple[int, ...], bulk: str
+) -> Value:
     """The harmonic spectrum brought to stage i: a strided convolution and a residual block."""
     stride = math.prod(rates[i + 1 :])
     last = i + 1 == len(rates)
     kernel, padding = (1, 0) if last else (2 * stride, (stride + 1) // 2)
     x = conv1d(s / "noise_convs" / i, spectrum, c, kernel, stride=stride, padding=padding)
-    return adain_resblock1(s / "noise_res" / i, x, style, 11 if last else 7, (1, 3, 5))
+    return adain_resblock1((s / "noise_res" / i).within(bulk), x, style, 11 if last else 7, (1, 3, 5))
 
 
 def adain_resblock1(s: Scope, x: Value, style: Value, kernel: int, dilations: tuple[int, ...]) -> Value:
