@@ -61,7 +61,9 @@ Layout layout_of(const Dense& d, int threads) {
   }
   l.fast_dot = l.integers && has_fast_dot();
   l.taps = ceil_div(d.kernel, d.phases);
-  l.row = spread(l.integers ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels).bytes(), 4) : d.channels);
+  l.row = spread(l.integers   ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels).bytes(), 4)
+                 : l.bf16_dot ? ceil_div(d.channels, 2)
+                              : d.channels);
   l.q_begin = d.trim / d.phases;
   l.q_end = ceil_div(d.out_rows + d.trim, d.phases);
   split(d, threads, l);

@@ -47,7 +47,7 @@ void Tile::Stream::advance() {
 
 void Tile::fill() {
   const int64_t high = high_, begin = low_ < 0 ? 0 : low_, end = high < d_.in_rows ? high : d_.in_rows;
-  if (l_.integers) return fill_integers(begin < high ? begin : high, end > begin ? end : begin);
+  if (l_.integers || l_.bf16_dot) return fill_narrow(begin < high ? begin : high, end > begin ? end : begin);
   for (int64_t r = low_; r < high && r < begin; ++r) input_row(d_, b_, r, at(r));
   if (end > begin) {
     const int64_t flat = b_ * d_.in_rows + begin;
@@ -55,15 +55,18 @@ void Tile::fill() {
     for (int64_t r = begin; d_.precision != Precision::f32 && r < end; ++r) round_row(d_, at(r));
   }
   for (int64_t r = end > begin ? end : begin; r < high; ++r) input_row(d_, b_, r, at(r));
-  for (int64_t r = low_; l_.bf16_dot && r < high; ++r) narrow_row(at(r));
 }
 
-// The rows [begin, end) come from x, those before and after from the state or zeros.
-void Tile::fill_integers(int64_t begin, int64_t end) {
+// Rows that the tile holds as integers or in bf16, a few at a time: their floats stay in the first-level cache. The
+// rows [begin, end) come from x, those before and after from the state or zeros.
+void Tile::fill_narrow(int64_t begin, int64_t end) {
   const Int8Row form = row_form();
   const int64_t some = kFloatsAtOnce / d_.channels > 0 ? kFloatsAtOnce / d_.channels : 1;
   auto* floats = static_cast<float*>(scratch(3, static_cast<size_t>(some * d_.channels) * 4));
   const auto put = [&](int64_t r, const float* x, bool rounded) {
+#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+    if (l_.bf16_dot) return narrow_bf16(x, d_.channels, reinterpret_cast<uint16_t*>(at(r)));
+#endif
     to_integers(form, x, rounded, reinterpret_cast<char*>(at(r)));
   };
   for (int64_t r = begin; r < end; r += some) {
@@ -80,18 +83,6 @@ void Tile::fill_integers(int64_t begin, int64_t end) {
     input_row(d_, b_, r, floats);
     put(r, floats, true);
   }
-}
-
-// In place: the row's bf16 numbers take the first half of its floats. An odd last channel meets a zero.
-void Tile::narrow_row(float* row) const {
-  auto* to = reinterpret_cast<unsigned char*>(row);
-  for (int64_t c = 0; c < d_.channels; ++c) {
-    uint32_t b;
-    std::memcpy(&b, row + c, 4);
-    const auto high = static_cast<uint16_t>(b >> 16);
-    std::memcpy(to + 2 * c, &high, 2);
-  }
-  if (d_.channels % 2) std::memset(to + 2 * d_.channels, 0, 2);
 }
 
 void Tile::unit(int64_t index) {
@@ -173,7 +164,7 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.integers && rows >= 4 * rows_at_once(u.panels);
 
   Product& m = u.product;
-  const int64_t row = l_.row * (l_.integers ? 4 : l_.bf16_dot ? 2 : 1);  // narrowed rows keep the room of their floats
+  const int64_t row = l_.row * (l_.integers ? 4 : l_.bf16_dot ? 2 : 1);
   m.step = d_.step * row;
   m.tap_step = d_.tap_rows * row;
   m.taps = d_.kernel > p ? ceil_div(d_.kernel - p, d_.phases) : 0;

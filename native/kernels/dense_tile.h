@@ -56,8 +56,7 @@ class Tile {
   };
 
   void fill();
-  void fill_integers(int64_t begin, int64_t end);
-  void narrow_row(float* row) const;
+  void fill_narrow(int64_t begin, int64_t end);
   Int8Row row_form() const;
   void phase(int64_t index, int64_t p);
   Unit plain_unit(int64_t index, int64_t p) const;

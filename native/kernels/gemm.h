@@ -53,6 +53,10 @@ void multiply(const Product& p, int rows, int panels, DType dtype, float* tile);
 // The same for inputs and weights in bf16 with the dot product of AVX512-BF16 (two channels a step); there only.
 void multiply_bf16(const Product& p, int rows, int panels, float* tile);
 
+// A row for it: an odd last channel is followed by a zero. Subnormal numbers become zero, which they are to the
+// product.
+void narrow_bf16(const float* x, int64_t channels, uint16_t* row);
+
 void multiply_q8(const Product& p, int rows, int panels, float* tile);
 
 // A block's products are summed as integers, exactly; blocks, then taps, in f32 in order: sum * (x scale * w scale).

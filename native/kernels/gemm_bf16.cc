@@ -53,6 +53,19 @@ void multiply_bf16(const Product& p, int rows, int panels, float* tile) {
   (panels == 2 ? kTwo : kOne)[rows - 1](p, tile);
 }
 
+void narrow_bf16(const float* x, int64_t channels, uint16_t* row) {
+  int64_t c = 0;
+  for (; c + 32 <= channels; c += 32) {
+    const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + c + 16), _mm512_loadu_ps(x + c));
+    _mm512_storeu_si512(row + c, (__m512i)both);
+  }
+  for (; c < channels; c += kWidth) {
+    const int64_t n = channels - c < kWidth ? channels - c : int64_t{kWidth};
+    const __m256bh narrow = _mm512_cvtneps_pbh(load_n(x + c, n).v);
+    _mm256_mask_storeu_epi16(row + c, lanes(ceil_div(n, 2) * 2), (__m256i)narrow);
+  }
+}
+
 }  // namespace sonant::SONANT_ISA
 
 #endif

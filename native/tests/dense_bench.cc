@@ -199,27 +199,41 @@ void attention_step(const char* name, int64_t batch, int64_t t, int64_t position
   std::printf("%60s states at %.1f GB/s\n", "", 8.0 * batch * keys * wide / s.seconds / 1e9);
 }
 
-void vocoder() {
-  for (int64_t k : {3, 7, 11})
-    for (int64_t d : {1, 5}) {
-      char name[64];
-      std::snprintf(name, sizeof name, "conv 128 k%d d%d T14400", int(k), int(d));
-      conv(name, {14400, 128, 128, k, 1, d, (k - 1) * d / 2, (k - 1) * d / 2, 1, false}, Fuse::none);
-      std::snprintf(name, sizeof name, "conv 128 k%d d%d T14400 snake residual", int(k), int(d));
-      conv(name, {14400, 128, 128, k, 1, d, (k - 1) * d / 2, (k - 1) * d / 2, 1, false}, Fuse::snake, true);
-      std::snprintf(name, sizeof name, "conv 256 k%d d%d T2400 snake residual", int(k), int(d));
-      conv(name, {2400, 256, 256, k, 1, d, (k - 1) * d / 2, (k - 1) * d / 2, 1, false}, Fuse::snake, true);
+void vocoder(DType dtype, Precision precision) {
+  const bool narrow = precision == Precision::bf16;
+  char name[96];
+  const auto named = [&](const char* what, int k = 0, int d = 0) {
+    const int n = std::snprintf(name, sizeof name, narrow ? "bf16 " : "f32 ");
+    std::snprintf(name + n, sizeof name - static_cast<size_t>(n), what, k, d);
+    return name;
+  };
+  for (int k : {3, 7, 11})
+    for (int d : {1, 5}) {
+      const int64_t pad = (k - 1) * d / 2;
+      conv(named("conv 128 k%d d%d T14400", k, d), {14400, 128, 128, k, 1, d, pad, pad, 1, false}, Fuse::none, false,
+           dtype, precision);
+      conv(named("conv 128 k%d d%d T14400 snake residual", k, d), {14400, 128, 128, k, 1, d, pad, pad, 1, false},
+           Fuse::snake, true, dtype, precision);
+      conv(named("conv 256 k%d d%d T2400 snake residual", k, d), {2400, 256, 256, k, 1, d, pad, pad, 1, false},
+           Fuse::snake, true, dtype, precision);
     }
-  conv("conv 128 k3 d1 T125000 snake residual", {125000, 128, 128, 3, 1, 1, 1, 1, 1, false}, Fuse::snake, true);
-  conv("conv 512 k3 T1000", {1000, 512, 512, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky);
-  conv("conv 1090 to 1024 k3 T1000", {1000, 1090, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, true);
-  conv("conv 1024 k3 T240", {240, 1024, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky);
-  conv("conv 22 to 256 k12 s6", {86400, 22, 256, 12, 6, 1, 3, 3, 1, false}, Fuse::none);
-  conv("conv 22 to 128 k1", {14400, 22, 128, 1, 1, 1, 0, 0, 1, false}, Fuse::none);
-  conv("conv 128 to 22 k7", {14400, 128, 22, 7, 1, 1, 3, 3, 1, false}, Fuse::leaky);
-  conv("transposed 512 to 256 k20 s10", {240, 512, 256, 20, 10, 1, 5, 5, 1, true}, Fuse::leaky);
-  conv("transposed 256 to 128 k12 s6", {2400, 256, 128, 12, 6, 1, 3, 3, 1, true}, Fuse::leaky);
-  conv("depthwise transposed 1090 k3 s2", {500, 1090, 1090, 3, 2, 1, 1, 0, 1090, true}, Fuse::leaky);
+  conv(named("conv 128 k3 d1 T125000 snake residual"), {125000, 128, 128, 3, 1, 1, 1, 1, 1, false}, Fuse::snake, true,
+       dtype, precision);
+  conv(named("conv 512 k3 T1000"), {1000, 512, 512, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, false, dtype, precision);
+  conv(named("conv 1090 to 1024 k3 T1000"), {1000, 1090, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, true, dtype,
+       precision);
+  conv(named("conv 1090 to 1024 k1 T500"), {500, 1090, 1024, 1, 1, 1, 0, 0, 1, false}, Fuse::none, false, dtype,
+       precision);
+  conv(named("conv 1024 k3 T240"), {240, 1024, 1024, 3, 1, 1, 1, 1, 1, false}, Fuse::leaky, false, dtype, precision);
+  conv(named("conv 22 to 256 k12 s6"), {86400, 22, 256, 12, 6, 1, 3, 3, 1, false}, Fuse::none, false, dtype, precision);
+  conv(named("conv 22 to 128 k1"), {14400, 22, 128, 1, 1, 1, 0, 0, 1, false}, Fuse::none, false, dtype, precision);
+  conv(named("conv 128 to 22 k7"), {14400, 128, 22, 7, 1, 1, 3, 3, 1, false}, Fuse::leaky, false, dtype, precision);
+  conv(named("transposed 512 to 256 k20 s10"), {240, 512, 256, 20, 10, 1, 5, 5, 1, true}, Fuse::leaky, false, dtype,
+       precision);
+  conv(named("transposed 256 to 128 k12 s6"), {2400, 256, 128, 12, 6, 1, 3, 3, 1, true}, Fuse::leaky, false, dtype,
+       precision);
+  if (narrow) return;
+  conv(named("depthwise transposed 1090 k3 s2"), {500, 1090, 1090, 3, 2, 1, 1, 0, 1090, true}, Fuse::leaky);
 }
 
 void narrow() {
@@ -300,9 +314,10 @@ int main(int argc, char** argv) {
     mimi(frames, DType::f32, Precision::f32);
     mimi(frames, DType::q8, Precision::int8);
   }
-  vocoder();
+  vocoder(DType::f32, Precision::f32);
+  vocoder(DType::bf16, Precision::bf16);
   narrow();
-  for (int64_t t : {30, 200, 500}) {
+  for (int64_t t : {30, 150, 200, 500}) {
     char name[64];
     std::snprintf(name, sizeof name, "linear 768 to 768, %d rows", int(t));
     linear(name, t, 768, 768);
