@@ -364,7 +364,7 @@ def test_the_packs_of_a_load_are_current(tmp_path):
     pytest.importorskip("sonant._native")
     loading.load("kokoro-82m", threads=1, cache=tmp_path)
     (file,) = tmp_path.glob("kokoro-82m-*/model.safetensors")
-    packs = {path.name for path in file.parent.glob("*.pack")}
-    assert len(packs) == 4
-    assert packs < loading.current_files(ENTRY).packs(file)
+    packs, plans = ({path.name for path in file.parent.glob(f"*.{kind}")} for kind in ("pack", "plan"))
+    assert (len(packs), len(plans)) == (4, 4)
+    assert packs | plans < loading.current_files(ENTRY).packs(file)
     assert gc.find_garbage(ENTRY, tmp_path, loading.current_files(ENTRY)) == []

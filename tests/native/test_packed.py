@@ -106,7 +106,7 @@ PROGRAMS = [program("first", ("a", (40, 50), "f32"), ("b", (9, 50), "q8")),
 def test_programs_that_are_loaded_together_share_what_they_have_in_common() -> None:
     backend = NativeBackend(threads=1)
     together = backend.load_all(PROGRAMS, WEIGHTS)
-    first, second = (dict(zip(e.plan.pack_keys, e.table[::2], strict=False)) for e in together)
+    first, second = (dict(zip(e.plan.pack_shapes, e.table[::2], strict=False)) for e in together)
     common = set(first) & set(second)
     assert [key.name for key in common] == ["a"]  # b is of two dtypes
     assert all(first[key] == second[key] for key in common)

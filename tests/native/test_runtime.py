@@ -12,7 +12,7 @@ import pytest
 
 from sonant import _native as native
 from sonant.backends.native import NativeBackend
-from sonant.backends.native.lower import NativePlan, single_as_steps
+from sonant.backends.native.lower import plan_of, single_as_steps
 from sonant.program import ops, opset
 from sonant.program.program import Program
 
@@ -34,7 +34,7 @@ class Run:
     """One program bound by hand, below NativeBackend."""
 
     def __init__(self, program: Program, inputs: dict[str, np.ndarray]) -> None:
-        self.plan = NativePlan(single_as_steps(program))
+        self.plan = plan_of(single_as_steps(program))
         self.bound = self.plan.bind({})
         self.constants = [np.ascontiguousarray(c) for c in self.plan.constants]
         self.table = np.zeros(2 * len(self.constants), np.int64)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import programs
 
-from sonant.backends.native.lower import NativePlan, single_as_steps
+from sonant.backends.native.lower import plan_of, single_as_steps
 from sonant.program import ops
 from sonant.program.dims import Dim, product
 from sonant.program.layout import Layout, Location, assign
@@ -101,9 +101,9 @@ def test_no_two_live_values_share_memory(program: Program, t: int, lower: bool) 
 
 @given(programs(most=10), st.integers(1, 50))
 def test_the_peak_is_the_sum_of_the_buffers(program: Program, t: int) -> None:
-    plan = NativePlan(own_outputs(single_as_steps(fuse(program))))
-    rooms = [4 * max(e.evaluate({"T": t}) for e in tenants) for tenants in plan.layout.buffers]
-    assert plan.bind({"T": t}).arena_bytes == sum(-(-n // 64) * 64 for n in rooms)
+    program = own_outputs(single_as_steps(fuse(program)))
+    rooms = [4 * max(e.evaluate({"T": t}) for e in tenants) for tenants in assign(program).buffers]
+    assert plan_of(program).bind({"T": t}).arena_bytes == sum(-(-n // 64) * 64 for n in rooms)
 
 
 def test_a_chain_of_layers_needs_two_buffers() -> None:

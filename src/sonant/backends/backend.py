@@ -16,6 +16,7 @@ import numpy as np
 from sonant.errors import BackendError
 from sonant.program.dims import Dim
 from sonant.program.program import Program, StateSpec
+from sonant.program.recipe import Recipe
 
 Weights = Mapping[str, np.ndarray]
 """Canonical tensors by name: linear [N,C], conv [N,K,C/groups], lstm [D,4H,C]; float32, C-contiguous."""
@@ -110,7 +111,8 @@ class States(Protocol):
 class Executable(Protocol):
     """A Program made ready by a backend: lowered, weights packed. Safe to run from several threads at once."""
 
-    program: Program
+    @property
+    def program(self) -> Program: ...
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
             cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
@@ -128,11 +130,12 @@ class Executable(Protocol):
 class Backend(Protocol):
     name: str
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
-        """`cache`: a folder of this checkpoint's own where the backend may keep what it derives from the weights."""
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> Executable:
+        """`cache`: a folder of this checkpoint's own where the backend may keep what it derives from the weights, and
+        of a Recipe what it makes of the Program."""
         ...
 
-    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+    def load_all(self, programs: Sequence[Program | Recipe], weights: Weights, *,
                  cache: Path | None = None) -> Sequence[Executable]:
         """An executable for each; a weight that several of them use is held once."""
         ...

@@ -20,6 +20,7 @@ from sonant.options import LoadOptions
 if TYPE_CHECKING:
     from sonant.hub.gc import Current
     from sonant.program.program import Program
+    from sonant.program.recipe import Recipe
 
 PathLike = str | os.PathLike[str]
 
@@ -150,7 +151,7 @@ def current_files(entry: CatalogEntry) -> Current:
 
 
 def _kokoro_packs(converted: Path) -> frozenset[str] | None:
-    """The names of the packed weights that any precision of the native backend keeps beside a converted file."""
+    """The names of the files that any precision of the native backend keeps beside a converted one."""
     from sonant.families.kokoro.driver import PRECISIONS, KokoroDriver
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import load_safetensors
@@ -171,16 +172,16 @@ class _PackNames:
     name = "pack names"
 
     def __init__(self) -> None:
-        from sonant.backends.native.packed import pack_name
+        from sonant.backends.native.kept import kept_names
 
-        self.name_of = pack_name
+        self.names_of = kept_names
         self.found: set[str] = set()
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> Executable:
         return self.load_all([program], weights, cache=cache)[0]
 
     def load_all(
-        self, programs: Sequence[Program], weights: Weights, *, cache: Path | None = None
+        self, programs: Sequence[Program | Recipe], weights: Weights, *, cache: Path | None = None
     ) -> Sequence[Executable]:
-        self.found.add(self.name_of(programs))
+        self.found |= self.names_of(programs)
         return [cast(Executable, None)] * len(programs)

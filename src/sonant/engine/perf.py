@@ -120,7 +120,7 @@ def layer_of(node: Node) -> str:
 def _times(runs: Runs) -> Iterable[int]:
     """How often each node runs in one run: those of a loop's body as often as it may go round."""
     trips: dict[int, int] = {}
-    for program in runs.executable.plan.program.programs():
+    for program in runs.executable.fused.programs():
         here = trips.get(id(program), 1)
         for node in program.nodes:
             if node.op == "loop":

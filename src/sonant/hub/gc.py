@@ -1,8 +1,9 @@
 """Finding what in the cache nothing will open again.
 
-Garbage is: a converted checkpoint whose sources are gone or changed, or of another format; packed weights that no
-Program of this sonant has; pulled files of another revision, once the pinned one is there; and what a killed process
-left. A converted checkpoint of unknown origin is kept. What a family's files look like today is told by the engine.
+Garbage is: a converted checkpoint whose sources are gone or changed, or of another format; packed weights and Plans
+that no Program of this sonant has; pulled files of another revision, once the pinned one is there; and what a killed
+process left. A converted checkpoint of unknown origin is kept. What a family's files look like today is told by the
+engine.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from sonant.hub.store import (
 
 ABANDONED_S = 24 * 3600.0
 """Nobody writes one file for a day."""
-_TEMPORARY = re.compile(rf"\..+\.tmp|native-.+\.pack.+|{re.escape(PARTIAL)}")
+_TEMPORARY = re.compile(rf"\..+\.tmp|native-.+\.(pack|plan).+|{re.escape(PARTIAL)}")
 
 
 @dataclass(frozen=True)
 class Current:
     """What this sonant would open of one model.
 
-    `filename`, `format` of the converted file; `packs(file)` the names of the packed weights that belong beside it,
-    None where that cannot be told on this machine.
+    `filename`, `format` of the converted file; `packs(file)` the names of the packed weights and of the Plans that
+    belong beside it, None where that cannot be told on this machine.
     """
 
     filename: str
@@ -135,7 +136,7 @@ def _is_alive(note: Path, sha256: str | None) -> bool:
 
 def _inside(folder: Path, current: Current) -> Iterator[Garbage]:
     packs = current.packs(folder / current.filename)
-    for path in sorted(folder.glob("native-*.pack")):
+    for path in sorted([*folder.glob("native-*.pack"), *folder.glob("native-*.plan")]):
         if packs is not None and path.name not in packs:
             yield _garbage(path, "packed by or for another version")
     yield from (_garbage(path, "abandoned") for path in _abandoned(folder))

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -13,13 +14,13 @@ import numpy as np
 
 from sonant import _native
 from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, states_of
-from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, lower, played
+from sonant.backends.native.kept import kept_plan
+from sonant.backends.native.lower import DTYPES, MAX_RANK, Bound, NativePlan, fused, played
 from sonant.backends.native.packed import PackedWeights
 from sonant.errors import BackendError, Cancelled, UnknownName
 from sonant.program import opset
-from sonant.program.bounds import Bounds
 from sonant.program.program import Node, Program
-from sonant.program.verify import verify
+from sonant.program.recipe import Recipe, recorded
 
 __all__ = ["NativeBackend", "NativeExecutable"]
 
@@ -53,15 +54,14 @@ class NativeBackend:
         """The instruction sets this machine can run, best last."""
         return list(_native.isas())
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None,
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None,
              hints: Mapping[str, int] | None = None) -> NativeExecutable:
         return self.load_all([program], weights, cache=cache, hints=hints)[0]
 
-    def load_all(self, programs: Sequence[Program], weights: Weights, *, cache: Path | None = None,
+    def load_all(self, programs: Sequence[Program | Recipe], weights: Weights, *, cache: Path | None = None,
                  hints: Mapping[str, int] | None = None) -> list[NativeExecutable]:
-        for program in programs:
-            verify(program)
-        plans = [lower(program, hints) for program in programs]
+        """In `cache` the packed weights are kept, and of a Recipe the Plan too, so that it need not be recorded."""
+        plans = [kept_plan(program, cache, hints) for program in programs]
         packed = PackedWeights(plans, weights, cache)
         return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
 
@@ -79,11 +79,13 @@ class _Ready:
 class NativeExecutable:
     """A lowered Program with its packed weights; runs may overlap, each with a workspace of its own."""
 
-    def __init__(self, backend: NativeBackend, program: Program, plan: NativePlan, packed: PackedWeights) -> None:
-        self.program, self.backend, self.bounds = program, backend, Bounds(program)
-        self.plan, self.packed = plan, packed
+    def __init__(
+        self, backend: NativeBackend, source: Program | Recipe, plan: NativePlan, packed: PackedWeights
+    ) -> None:
+        self.backend, self.plan, self.packed = backend, plan, packed
+        self._source = source
         self.table = self._weight_table()
-        self._inputs = [(v.name, np.dtype(_TYPES[v.dtype])) for v in plan.program.inputs]
+        self._inputs = [(v.name, np.dtype(_TYPES[v.dtype])) for v in plan.declared.inputs]
         self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
         self._states: WeakKeyDictionary[ArrayStates, _native.States] = WeakKeyDictionary()
         self._no_states = ArrayStates([], 0)
@@ -92,23 +94,33 @@ class NativeExecutable:
     def _weight_table(self) -> np.ndarray:
         """Packed weights at even places, constants at odd ones, as the lowering numbers them."""
         self._constants = [np.ascontiguousarray(c) for c in self.plan.constants]
-        addresses = [self.packed.addresses[key] for key in self.plan.pack_keys]
+        addresses = [self.packed.addresses[key] for key in self.plan.pack_shapes]
         table = np.zeros(2 * max(len(addresses), len(self._constants)), np.int64)
         table[0:2 * len(addresses):2] = addresses
         table[1:2 * len(self._constants):2] = [c.ctypes.data for c in self._constants]
         return table
 
+    @cached_property
+    def program(self) -> Program:
+        """As its family recorded it; recorded here if the Plan was kept."""
+        return recorded(self._source)
+
+    @cached_property
+    def fused(self) -> Program:
+        """What a run plays."""
+        return fused(self.program)
+
     @property
     def nodes(self) -> list[Node]:
         """What a run plays, fused, the bodies of loops after what holds them: the places of `seconds`. A loop has no
         time of its own."""
-        return [node for program in self.plan.program.programs() for node in played(program)]
+        return [node for program in self.fused.programs() for node in played(program)]
 
     def create_states(self, n_rows: int) -> ArrayStates:
-        return ArrayStates(list(self.plan.program.states.values()), n_rows)
+        return ArrayStates(list(self.plan.declared.states.values()), n_rows)
 
     def peak_bytes(self, sizes: Mapping[str, int]) -> int:
-        self.bounds.check(sizes)
+        self.plan.bounds.check(sizes)
         return self.plan.bind(sizes).arena_bytes
 
     def run(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None,
@@ -116,16 +128,16 @@ class NativeExecutable:
             seconds: np.ndarray | None = None) -> list[np.ndarray]:
         """With `seconds` (f64, one place for each of `nodes`) the time spent in each is added there."""
         if threads is not None and threads < 1:
-            raise BackendError(f"{self.program.name}: a run takes 1 thread or more, got {threads}")
+            raise BackendError(f"{self.plan.name}: a run takes 1 thread or more, got {threads}")
         given, ready = self._bind(inputs)
         outputs: list[np.ndarray] = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
         try:
             status = ready.plan.run(_addresses(given), _addresses(outputs), self._native_states(states),
                                     self.backend.pool, None if cancel is None else cancel.cells, seconds, threads or 0)
         except RuntimeError as e:
-            raise BackendError(f"{self.program.name}: {e}") from e
+            raise BackendError(f"{self.plan.name}: {e}") from e
         if status:
-            raise Cancelled(f"{self.program.name} was cancelled")
+            raise Cancelled(f"{self.plan.name} was cancelled")
         return outputs
 
     def _bind(self, inputs: Mapping[str, np.ndarray]) -> tuple[list[np.ndarray], _Ready]:
@@ -137,7 +149,7 @@ class NativeExecutable:
             if ready is not None:
                 self._ready.move_to_end(shapes)
         if ready is None:
-            ready = self._make_ready(bind_sizes(self.program, inputs))
+            ready = self._make_ready(bind_sizes(self.plan.declared, inputs))
             with self._lock:
                 self._ready[shapes] = ready
                 while len(self._ready) > PLANS_KEPT:
@@ -145,11 +157,11 @@ class NativeExecutable:
         return [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in given], ready
 
     def _make_ready(self, sizes: dict[str, int]) -> _Ready:
-        self.bounds.check(sizes)
-        bound, program = self.plan.bind(sizes), self.plan.program
-        plan = _native.Plan(bound.code, self.table, len(program.inputs), len(program.outputs), len(self.plan.states),
+        self.plan.bounds.check(sizes)
+        bound, seen = self.plan.bind(sizes), self.plan.declared
+        plan = _native.Plan(bound.code, self.table, len(seen.inputs), len(seen.outputs), len(seen.states),
                             bound.arena_bytes, self.backend.isa)
-        types = [_TYPES[v.dtype] for v in program.outputs]
+        types = [_TYPES[v.dtype] for v in seen.outputs]
         return _Ready(bound, plan, tuple(zip(bound.output_shapes, types, strict=True)))
 
     def _native_states(self, states: States | None) -> _native.States:
@@ -157,9 +169,10 @@ class NativeExecutable:
         known = self._no_states if states is None else states
         found = self._states.get(known) if isinstance(known, ArrayStates) else None
         if found is None:
-            checked = states_of(self.program, states)
-            known = self._no_states if states is None or not self.plan.states else checked
-            found = _native.States(_state_words(self.plan.states, known))
+            seen = self.plan.declared
+            checked = states_of(seen, states)
+            known = self._no_states if states is None or not seen.states else checked
+            found = _native.States(_state_words(list(seen.states), known))
             self._states[known] = found
         return found
 

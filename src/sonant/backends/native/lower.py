@@ -9,12 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sonant.errors import BackendError
 from sonant.program import opset, steps
+from sonant.program.bounds import Bounds
 from sonant.program.dims import Dim, DimLike
 from sonant.program.layout import Layout, assign
 from sonant.program.passes import fuse, own_outputs
@@ -66,40 +68,80 @@ class Bound:
 
 def lower(program: Program, hints: Mapping[str, int] | None = None) -> NativePlan:
     """The Plan of a Program as its family recorded it."""
-    return NativePlan(own_outputs(single_as_steps(fuse(program))), hints)
+    return plan_of(fused(program), hints, Bounds(program))
 
 
+def fused(program: Program) -> Program:
+    """The Program whose nodes a Plan plays."""
+    return own_outputs(single_as_steps(fuse(program)))
+
+
+def plan_of(program: Program, hints: Mapping[str, int] | None = None, bounds: Bounds | None = None) -> NativePlan:
+    """The Plan of a fused Program whose pointwise nodes are all step lists. bounds: by default the Program's own."""
+    return _Writer(program, assign(program, hints)).plan(bounds or Bounds(program))
+
+
+def declared(program: Program) -> Program:
+    """What a caller sees of a Program: its inputs, outputs and states, without nodes."""
+    seen = Program(program.name)
+    for v in program.inputs:
+        seen.input(v.name, v.shape, v.dtype)
+    seen.states = dict(program.states)
+    seen.outputs = [Value(seen, v.name, v.shape, v.dtype, "node") for v in program.outputs]
+    return seen
+
+
+@dataclass(frozen=True, eq=False)
 class NativePlan:
-    """The lowered form of one fused Program whose pointwise nodes are all step lists."""
+    """The lowered form of one Program; `declared` is all that is left of the Program itself.
 
-    def __init__(self, program: Program, hints: Mapping[str, int] | None = None) -> None:
-        self.program = program
-        self.layout: Layout = assign(program, hints)
-        self.pack_keys: dict[PackKey, int] = {}
-        self.pack_shapes: dict[PackKey, tuple[int, ...]] = {}
-        self.constants: list[np.ndarray] = []
-        self.states = list(program.states)
-        writer = _Writer(self)
-        self.template = writer.write()
-        self._tenants, self._tenants_start = writer.tenants()
-        self.symbols = program.symbols()
-        self._dim_at, self._dim_of, self._evaluate = writer.dim_positions()
-        self._offset_at, self._offset_of = writer.offset_positions()
-        self._outputs = [v.shape for v in program.outputs]
+    dims: every size that is open. template: the words, 0 where one of these belongs, at `dim_at` (its number in
+    `dim_of`), or the offset of an arena buffer, at `offset_at` (its number in `offset_of`). tenants: the numbers of the
+    dims that are the element counts of the buffers, one buffer after another, each beginning at its `tenants_start`.
+    """
+
+    declared: Program
+    bounds: Bounds
+    dims: tuple[Dim, ...]
+    template: np.ndarray
+    dim_at: np.ndarray
+    dim_of: np.ndarray
+    offset_at: np.ndarray
+    offset_of: np.ndarray
+    tenants: np.ndarray
+    tenants_start: np.ndarray
+    pack_shapes: dict[PackKey, tuple[int, ...]]
+    """In the order of their places in the weight table."""
+    constants: list[np.ndarray]
+
+    @property
+    def name(self) -> str:
+        return self.declared.name
 
     def bind(self, sizes: Mapping[str, int]) -> Bound:
-        values = self._evaluate(*(sizes[s] for s in self.symbols))
+        values = self._evaluate(*(sizes[s] for s in self._symbols))
         code = self.template.copy()
-        code[self._dim_at] = values[self._dim_of]
+        code[self.dim_at] = values[self.dim_of]
         starts, total = self._buffer_starts(values)
-        code[self._offset_at] = starts[self._offset_of] if len(starts) else 0
-        shapes = [tuple(Dim.of(d).evaluate(sizes) for d in shape) for shape in self._outputs]
+        code[self.offset_at] = starts[self.offset_of] if len(starts) else 0
+        shapes = [tuple(Dim.of(d).evaluate(sizes) for d in v.shape) for v in self.declared.outputs]
         return Bound(code, total, shapes)
 
+    @cached_property
+    def _symbols(self) -> list[str]:
+        return self.declared.symbols()
+
+    @cached_property
+    def _evaluate(self) -> Any:
+        """All dims at once, from the sizes of the symbols in order."""
+        expressions = ", ".join(map(str, self.dims)) + ("," if self.dims else "")  # as Dim prints them, never a file
+        source = f"lambda {', '.join(self._symbols)}: __array(({expressions}))"
+        return eval(source, {"__array": lambda values: np.array(values, np.int64)})
+
     def _buffer_starts(self, values: np.ndarray) -> tuple[np.ndarray, int]:
-        if not len(self._tenants):
+        if not len(self.tenants):
             return np.zeros(0, np.int64), 0
-        needed = 4 * np.maximum.reduceat(values[self._tenants], self._tenants_start)
+        needed = 4 * np.maximum.reduceat(values[self.tenants], self.tenants_start)
         ends = np.cumsum(-(-needed // ALIGNMENT) * ALIGNMENT)
         return np.concatenate([[0], ends[:-1]]), int(ends[-1])
 
@@ -107,17 +149,28 @@ class NativePlan:
 class _Writer:
     """Writes the words; remembers which of them wait for a dim or for a buffer's offset."""
 
-    def __init__(self, plan: NativePlan) -> None:
-        self.plan = plan
+    def __init__(self, program: Program, layout: Layout) -> None:
+        self.program, self.layout, self.states = program, layout, list(program.states)
         self.words: list[int] = []
         self.dims: dict[Dim, int] = {}
         self.dim_at: list[tuple[int, int]] = []
         self.offset_at: list[tuple[int, int]] = []
         self.blocks: list[Program] = []
+        self.pack_keys: dict[PackKey, int] = {}
+        self.pack_shapes: dict[PackKey, tuple[int, ...]] = {}
+        self.constants: list[np.ndarray] = []
         self.constant_key: dict[int, int] = {}
 
-    def write(self) -> np.ndarray:
-        self.blocks = list(self.plan.program.programs())
+    def plan(self, bounds: Bounds) -> NativePlan:
+        template = self._write()
+        tenants, tenants_start = self._tenants()
+        return NativePlan(
+            declared(self.program), bounds, tuple(self.dims), template, _column(self.dim_at, 0),
+            _column(self.dim_at, 1), _column(self.offset_at, 0), _column(self.offset_at, 1), tenants, tenants_start,
+            self.pack_shapes, self.constants)
+
+    def _write(self) -> np.ndarray:
+        self.blocks = list(self.program.programs())
         self.words = [len(self.blocks), *[0] * len(self.blocks)]
         for i, program in enumerate(self.blocks):
             self.words[1 + i] = len(self.words)
@@ -127,23 +180,14 @@ class _Writer:
                 self._node(node)
         return np.array(self.words, np.int64)
 
-    def tenants(self) -> tuple[np.ndarray, np.ndarray]:
+    def _tenants(self) -> tuple[np.ndarray, np.ndarray]:
         """Which dims are the element counts of each arena buffer, one buffer after another, and where each begins."""
         counts: list[int] = []
         starts: list[int] = []
-        for buffer in self.plan.layout.buffers:
+        for buffer in self.layout.buffers:
             starts.append(len(counts))
             counts += [self.dims.setdefault(e, len(self.dims)) for e in dict.fromkeys(buffer)]
         return np.array(counts, np.int64), np.array(starts, np.int64)
-
-    def dim_positions(self) -> tuple[np.ndarray, np.ndarray, Any]:
-        expressions = ", ".join(map(str, self.dims)) + ("," if self.dims else "")
-        source = f"lambda {', '.join(self.plan.program.symbols())}: __array(({expressions}))"
-        evaluate = eval(source, {"__array": lambda values: np.array(values, np.int64)})
-        return _column(self.dim_at, 0), _column(self.dim_at, 1), evaluate
-
-    def offset_positions(self) -> tuple[np.ndarray, np.ndarray]:
-        return _column(self.offset_at, 0), _column(self.offset_at, 1)
 
     def _dim(self, value: DimLike) -> None:
         if isinstance(value, int):
@@ -182,16 +226,16 @@ class _Writer:
             return
         if len(v.shape) > MAX_RANK:
             raise BackendError(f"{v}: the native backend holds tensors of rank {MAX_RANK} at most")
-        location = self.plan.layout.of(v)
+        location = self.layout.of(v)
         space, index, dtype = location.space, location.index, v.dtype
         if space == "weight":
-            weight = self.plan.layout.source(v)
+            weight = self.layout.source(v)
             key = PackKey.of(weight, node, position)
-            self.plan.pack_shapes[key] = tuple(map(int, weight.shape))
-            index = self.plan.pack_keys.setdefault(key, len(self.plan.pack_keys)) * 2
+            self.pack_shapes[key] = tuple(map(int, weight.shape))
+            index = self.pack_keys.setdefault(key, len(self.pack_keys)) * 2
             dtype = "f32" if key.role == "plain" else dtype
         elif space == "constant":
-            space, index = "weight", self._constant_index(self.plan.layout.source(v))
+            space, index = "weight", self._constant_index(self.layout.source(v))
         self.words += [SPACES[space], index]
         if space == "arena":
             self.offset_at.append((len(self.words), index))
@@ -202,8 +246,8 @@ class _Writer:
     def _constant_index(self, v: Value) -> int:
         """Weights have even indices in the table, constants odd ones: both lists grow while the words are written."""
         if id(v) not in self.constant_key:
-            self.constant_key[id(v)] = len(self.plan.constants)
-            self.plan.constants.append(v.program.constants[v.name][1])
+            self.constant_key[id(v)] = len(self.constants)
+            self.constants.append(v.program.constants[v.name][1])
         return self.constant_key[id(v)] * 2 + 1
 
     def _attrs(self, node: Node) -> tuple[list[DimLike], list[DimLike]]:
@@ -226,7 +270,7 @@ class _Writer:
 
     def _scalar(self, name: str, kind: str, value: Any) -> DimLike:
         if name.startswith("state"):
-            return self.plan.states.index(value) if value else -1
+            return self.states.index(value) if value else -1
         if name == "dtype":
             return DTYPES[value]
         if kind == "str":

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import mmap
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -21,19 +23,22 @@ from sonant.backends.backend import Weights, round_to
 from sonant.backends.native.lower import NativePlan, PackKey, lower
 from sonant.errors import BackendError
 from sonant.program.program import Program
+from sonant.program.recipe import Recipe, recorded
+
+_LOG = logging.getLogger("sonant.native")
 
 PACK_VERSION = 4
 ALIGNMENT = 64
 
 
-def pack_name(programs: Sequence[Program]) -> str:
+def pack_name(programs: Sequence[Program | Recipe]) -> str:
     """The name of the file that `load_all` of these Programs keeps in its cache folder; nothing is read or packed."""
-    return _name([lower(p) for p in programs])
+    return _name([lower(recorded(p)) for p in programs])
 
 
 def _name(plans: Sequence[NativePlan]) -> str:
     digest = hashlib.sha256(repr((PACK_VERSION, _keys(plans))).encode()).hexdigest()[:16]
-    return f"native-{'-'.join(p.program.name for p in plans)}-{digest}.pack"
+    return f"native-{'-'.join(p.name for p in plans)}-{digest}.pack"
 
 
 def _keys(plans: Sequence[NativePlan]) -> list[tuple[PackKey, tuple[int, ...]]]:
@@ -43,7 +48,7 @@ def _keys(plans: Sequence[NativePlan]) -> list[tuple[PackKey, tuple[int, ...]]]:
         for key, shape in plan.pack_shapes.items():
             if found.setdefault(key, shape) != shape:
                 raise BackendError(f"weight {key.name!r} is {list(found[key])} in one Program, {list(shape)} in "
-                                   f"{plan.program.name}")
+                                   f"{plan.name}")
     return list(found.items())
 
 
@@ -66,26 +71,37 @@ class PackedWeights:
                 _pack(key, shape, weights, buffer[int(start):int(start) + size])
             return buffer
         if not path.is_file() or path.stat().st_size != self.total_bytes:
-            self._write(path, starts, sizes, weights)
+            try:
+                self._write(path, starts, sizes, weights)
+            except OSError as error:  # a shared cache may be read-only, or the disk full
+                _LOG.warning("%s: cannot be kept (%s); packed in memory, at every start", path, error)
+                return self._open(None, starts, sizes, weights)
         return _map(path, self.total_bytes)
 
     def _write(self, path: Path, starts: np.ndarray, sizes: list[int], weights: Weights) -> None:
-        """Tensor by tensor through a small buffer, then an atomic rename: memory stays low, readers never see half."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                for (key, shape), start, size in zip(self.keys, starts[:-1], sizes, strict=True):
-                    one = _aligned(size)
-                    _pack(key, shape, weights, one)
-                    out.seek(int(start))
-                    out.write(one.data)
-                out.truncate(self.total_bytes)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        """Tensor by tensor through a small buffer: memory stays low."""
+        with appearing(path) as out:
+            for (key, shape), start, size in zip(self.keys, starts[:-1], sizes, strict=True):
+                one = _aligned(size)
+                _pack(key, shape, weights, one)
+                out.seek(int(start))
+                out.write(one.data)
+            out.truncate(self.total_bytes)
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that gets its name, atomically, at the end: whoever looks sees a whole one or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
 
 
 def _pack(key: PackKey, shape: tuple[int, ...], weights: Weights, target: np.ndarray) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from sonant.backends.backend import CancelFlag, States, Weights, bind_sizes
 from sonant.backends.native import NativeBackend, NativeExecutable
 from sonant.program.program import Program
+from sonant.program.recipe import Recipe
 
 
 @dataclass
@@ -35,10 +36,10 @@ class TimedBackend:
     name: str = "native"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> _TimedExecutable:
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> _TimedExecutable:
         return self.load_all([program], weights, cache=cache)[0]
 
-    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+    def load_all(self, programs: Sequence[Program | Recipe], weights: Weights, *,
                  cache: Path | None = None) -> list[_TimedExecutable]:
         return [_TimedExecutable(self, e) for e in self.inner.load_all(programs, weights, cache=cache)]
 

@@ -14,6 +14,7 @@ from sonant.errors import BackendError, Cancelled
 from sonant.program.bounds import Bounds
 from sonant.program.dims import Dim
 from sonant.program.program import Node, Program, Value
+from sonant.program.recipe import Recipe, recorded
 from sonant.program.verify import verify
 
 Operand = np.ndarray | None
@@ -29,10 +30,10 @@ class NumpyBackend:
     def __init__(self, dtype: type[np.floating[Any]] = np.float32) -> None:
         self.dtype = np.dtype(dtype)
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> NumpyExecutable:
-        return NumpyExecutable(program, weights, self.dtype)
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> NumpyExecutable:
+        return NumpyExecutable(recorded(program), weights, self.dtype)
 
-    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+    def load_all(self, programs: Sequence[Program | Recipe], weights: Weights, *,
                  cache: Path | None = None) -> list[NumpyExecutable]:
         return [self.load(p, weights, cache=cache) for p in programs]
 

@@ -19,6 +19,7 @@ from sonant.backends.webgpu.plan import WebGpuPlan
 from sonant.errors import BackendError, Cancelled
 from sonant.program.passes import fuse
 from sonant.program.program import Program
+from sonant.program.recipe import Recipe, recorded
 
 __all__ = ["WebGpuBackend", "WebGpuExecutable", "WebGpuPlan", "lower"]
 
@@ -39,11 +40,12 @@ class WebGpuBackend:
         self.device = Device(adapter)
         self.lock = threading.Lock()
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None,
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None,
              hints: Mapping[str, int] | None = None) -> WebGpuExecutable:
-        return WebGpuExecutable(self, program, weights, lower(fuse(program), hints))
+        fresh = recorded(program)
+        return WebGpuExecutable(self, fresh, weights, lower(fuse(fresh), hints))
 
-    def load_all(self, programs: Sequence[Program], weights: Weights, *,
+    def load_all(self, programs: Sequence[Program | Recipe], weights: Weights, *,
                  cache: Path | None = None) -> list[WebGpuExecutable]:
         return [self.load(p, weights, cache=cache) for p in programs]
 

@@ -16,6 +16,7 @@ from sonant.families.kokoro.config import KokoroConfig
 from sonant.families.kokoro.timing import word_timings
 from sonant.families.kokoro.voices import VoiceCatalog, VoicePack
 from sonant.options import SPEED_RANGE, SpeakOptions
+from sonant.program.recipe import Recipe
 from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
 
@@ -55,11 +56,10 @@ class KokoroDriver:
         self.config, self._catalog = config, voices
         if precision not in PRECISIONS:
             raise UnknownName("precision of Kokoro", precision, PRECISIONS)
-        decoder = model.decoder_program(config, precision)
-        self._text = backend.load(model.text_program(config), weights, cache=cache)
-        self._prosody = backend.load(model.prosody_program(config), weights, cache=cache)
-        self._source = backend.load(model.source_program(config), weights, cache=cache)
-        self._decoder = backend.load(decoder, weights, cache=cache)
+        self._text = backend.load(Recipe(model.text_program, config), weights, cache=cache)
+        self._prosody = backend.load(Recipe(model.prosody_program, config), weights, cache=cache)
+        self._source = backend.load(Recipe(model.source_program, config), weights, cache=cache)
+        self._decoder = backend.load(Recipe(model.decoder_program, config, precision), weights, cache=cache)
 
     def voices(self) -> list[VoiceInfo]:
         packs = [self._catalog.get(name) for name in self._catalog.names()]

@@ -15,6 +15,7 @@ from sonant.families.latent.weights import WithDerived, time_vectors
 from sonant.families.phonon import model
 from sonant.families.phonon.config import PhononConfig
 from sonant.families.phonon.weights import PADDING
+from sonant.program.recipe import Recipe
 
 Array = np.ndarray
 Weights = Mapping[str, Array]
@@ -40,9 +41,9 @@ def load_networks(
 ) -> Networks:
     """The language model and the codec, ready to run. heads: those that are listened to."""
     programs = [
-        model.prefill_program(config, precision=precision),
-        model.step_program(config, precision=precision, heads=heads, guided=guided),
-        model.codec_program(config, precision=precision),
+        Recipe(model.prefill_program, config, precision=precision),
+        Recipe(model.step_program, config, precision=precision, heads=heads, guided=guided),
+        Recipe(model.codec_program, config, precision=precision),
     ]
     whole = WithDerived(weights, time_vectors(weights, config.flow, config.time_norm))
     prefill, step, codec = backend.load_all(programs, whole, cache=cache)

@@ -22,6 +22,7 @@ from sonant.families.pocket.config import PocketConfig
 from sonant.families.pocket.frames import Weights, encode_voice, load_networks
 from sonant.families.pocket.weights import SPEAKER, can_clone
 from sonant.options import SpeakOptions
+from sonant.program.recipe import Recipe
 
 DEFAULT_VOICES = {"en": "alba", "it": "giovanni", "es": "lola", "de": "juergen", "pt": "rafael", "fr": "estelle",
                   "nl": "daan"}
@@ -66,7 +67,8 @@ class PocketDriver(LatentDriver):
                                   "-cloning")
         clip = clip_of(recording, self.sample_rate)
         if self._encoder is None:
-            self._encoder = self._backend.load(model.encoder_program(self.config), self._weights, cache=self._cache)
+            self._encoder = self._backend.load(Recipe(model.encoder_program, self.config), self._weights,
+                                               cache=self._cache)
         rows = self._reader.project(encode_voice(self._encoder, clip, self.config, cancel))
         if keep is not None:
             save_voice(keep, rows)

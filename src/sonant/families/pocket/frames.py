@@ -13,6 +13,7 @@ from sonant.families.latent.weights import WithDerived, time_vectors
 from sonant.families.pocket import model
 from sonant.families.pocket.config import PocketConfig
 from sonant.layers.mimi import MOST_FRAMES
+from sonant.program.recipe import Recipe
 
 Weights = Mapping[str, np.ndarray]
 TIME_NORM = "variance"
@@ -30,9 +31,9 @@ def load_networks(
 ) -> Networks:
     """The language model and the codec, ready to run. heads: those that are listened to."""
     programs = [
-        model.prefill_program(config, precision=precision),
-        model.step_program(config, precision=precision, heads=heads, noise_clamp=noise_clamp),
-        model.codec_program(config, precision=precision),
+        Recipe(model.prefill_program, config, precision=precision),
+        Recipe(model.step_program, config, precision=precision, heads=heads, noise_clamp=noise_clamp),
+        Recipe(model.codec_program, config, precision=precision),
     ]
     whole = WithDerived(weights, time_vectors(weights, config.flow, TIME_NORM))
     prefill, step, codec = backend.load_all(programs, whole, cache=cache)
