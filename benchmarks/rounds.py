@@ -1,22 +1,19 @@
-"""What benchmarks of engines share: alternating rounds of fresh processes on a quiet machine, medians, ratios, results.
+"""What comparisons of engines share: alternating fresh processes on a quiet machine, medians and ratios, the machine.
 
-Each engine is NAME:THREADS[:PYTHON], PYTHON being the interpreter that has it installed. A worker process prints its
-figures as one JSON line; runs that other work disturbed do not count where a quieter one of the same engine exists.
+Runs that other work disturbed do not count where a quieter one of the same engine exists.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import contextlib
+import fcntl
 import os
 import platform
 import resource
 import statistics
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,63 +22,62 @@ QUIET_CORES = 0.1
 """Runs during which other work took more than this do not count, where a quieter one exists."""
 
 Result = dict[str, Any]
-Groups = dict[tuple[int, str], list[Result]]
-"""(threads, engine) → its runs"""
 
 
-@dataclass(frozen=True)
-class Engine:
-    name: str
-    threads: int
-    python: str
+class Failed(Exception):
+    """A process that did not end well; says what it said last."""
 
 
-def engine(spec: str) -> Engine:
-    name, threads, *python = spec.split(":", 2)
-    return Engine(name, int(threads), python[0] if python else sys.executable)
+@contextlib.contextmanager
+def held(lock: Path | None, *, shared: bool) -> Iterator[None]:
+    """Meanwhile holds the file that others on this machine lock too, where there is one: timing alone, computing
+    shared."""
+    with contextlib.ExitStack() as stack:
+        if lock is not None:
+            fcntl.flock(stack.enter_context(lock.open("a")), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
 
 
-def parser() -> argparse.ArgumentParser:
-    """The arguments that every comparison has."""
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("engines", nargs="+", type=engine, metavar="NAME:THREADS[:PYTHON]")
-    arguments.add_argument("--weights", type=Path, required=True)
-    arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--out", type=Path)
-    arguments.add_argument("--patience-s", type=float, default=60, help="how long to wait for a quiet machine")
-    return arguments
-
-
-def alternate(
-    given: argparse.Namespace,
-    command: Callable[[Engine], list[str]],
-    environment: Callable[[Engine], Mapping[str, str]] = lambda _: {},
-) -> list[Result]:
-    """Every engine once a round. command: the worker and its arguments; environment: what an engine needs set."""
-    results = []
-    for number in range(given.rounds):
-        for one in given.engines:
-            wait_for_quiet(given.patience_s)
-            result = measured([one.python, "-W", "ignore", *command(one)], one, environment(one))
-            results.append({**result, "engine": one.name, "threads": one.threads, "round": number})
-            sys.stderr.write(
-                f"{one.name}:{one.threads}: rtf {result['rtf']:.4f}, other cores {result['other_cores']}\n"
-            )
-    return results
-
-
-def measured(command: list[str], one: Engine, environment: Mapping[str, str]) -> Result:
-    """One run, and how many cores other work kept busy meanwhile."""
-    own = resource.getrusage(resource.RUSAGE_CHILDREN)
-    busy, began = busy_s(), time.time()
-    variables = {**os.environ, "OMP_NUM_THREADS": str(one.threads), "BENCH_STARTED": str(began), **environment}
+def output_of(command: list[str], environment: Mapping[str, str]) -> tuple[str, float]:
+    """What a process writes, and how many cores other work kept busy meanwhile. Raises Failed."""
+    own, busy, began = _children_s(), busy_s(), time.time()
+    variables = {**os.environ, **environment}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{one.name} failed:\n{done.stderr[-2000:]}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    own_s = after.ru_utime + after.ru_stime - own.ru_utime - own.ru_stime
-    other_cores = (busy_s() - busy - own_s) / (time.time() - began)
-    return {**json.loads(done.stdout.strip().splitlines()[-1]), "other_cores": round(other_cores, 3)}
+        raise Failed(last_line(done.stderr))
+    other_cores = (busy_s() - busy - (_children_s() - own)) / (time.time() - began)
+    return done.stdout, round(other_cores, 3)
+
+
+def first_byte_s(command: list[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """Seconds from the start of a process to the first byte of its output, and the most MiB it held until its end.
+    Raises Failed."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        came = process.stdout.read(1)
+        seconds = time.perf_counter() - began
+        while process.stdout.read(1 << 20):
+            pass
+        said = process.stderr.read().decode(errors="replace")
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or not came:
+        raise Failed(last_line(said))
+    return seconds, used.ru_maxrss / 2**10
+
+
+def last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def busy_s() -> float:
@@ -94,62 +90,47 @@ def wait_for_quiet(limit_s: float) -> None:
     """Until other work takes less than a tenth of one core, or the limit."""
     end = time.time() + limit_s
     while time.time() < end:
-        before = busy_s()
-        time.sleep(1)
-        if busy_s() - before < QUIET_CORES:
+        before, began = busy_s(), time.time()
+        time.sleep(0.5)
+        if busy_s() - before < QUIET_CORES * (time.time() - began):
             return
 
 
-def quiet(results: list[Result]) -> Groups:
-    """The runs that count."""
-    groups: Groups = {}
-    for r in results:
-        groups.setdefault((r["threads"], r["engine"]), []).append(r)
-    return {
-        key: [r for r in runs if r["other_cores"] <= max(QUIET_CORES, min(o["other_cores"] for o in runs))]
-        for key, runs in sorted(groups.items())
-    }
+def quiet(runs: list[Result]) -> list[Result]:
+    """The runs of one engine that count."""
+    limit = max(QUIET_CORES, min(r["other_cores"] for r in runs))
+    return [r for r in runs if r["other_cores"] <= limit]
 
 
-def median(runs: list[Result], figure: str) -> float:
-    return statistics.median(r[figure] for r in runs)
+def figures(runs: Iterable[Result], name: str) -> list[float]:
+    """A figure of every run that has it."""
+    return [r[name] for r in runs if r.get(name) is not None]
 
 
-def spread(runs: list[Result], digits: int) -> str:
-    """rtf: median (lowest–highest)."""
-    values = [r["rtf"] for r in runs]
-    return f"{median(runs, 'rtf'):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+def median(runs: Iterable[Result], name: str) -> float | None:
+    found = figures(runs, name)
+    return statistics.median(found) if found else None
 
 
-def peers(groups: Groups, threads: int) -> dict[str, float]:
-    """The median rtf of every engine but sonant, at a number of threads."""
-    return {e: median(runs, "rtf") for (t, e), runs in groups.items() if t == threads and not e.startswith("sonant")}
+def to_best(own: float | None, others: Iterable[float | None]) -> float | None:
+    """A figure of which less is better, in parts of the best of the others."""
+    known = [o for o in others if o is not None]
+    return own / min(known) if own is not None and known else None
 
 
 def machine() -> dict[str, str]:
-    name = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    changed = _git("status", "--porcelain", "--untracked-files=no")
     return {
-        "cpu": name,
+        "cpu": cpu,
         "cores": str(os.cpu_count()),
         "system": platform.platform(),
-        "commit": commit.stdout.strip(),
+        "python": platform.python_version(),
+        "commit": _git("rev-parse", "--short", "HEAD") + (" with changes" if changed else ""),
         "date": time.strftime("%Y-%m-%d"),
     }
 
 
-def publish(results: list[Result], table: list[str], out: Path | None) -> None:
-    """Print the machine and the table; write machine and results."""
-    about = machine()
-    sys.stdout.write(json.dumps(about, indent=1) + "\n" + "\n".join(table) + "\n")
-    if out:
-        out.write_text(json.dumps({"machine": about, "results": results}, indent=1) + "\n", encoding="utf-8")
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
