@@ -62,9 +62,9 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Engine:
-    """package: the distribution to look for; files: what it needs of the model's folder."""
+    """packages: the distributions to look for, the engine's own first; files: what it needs of the model's folder."""
 
-    package: str
+    packages: tuple[str, ...]
     build: Callable[[Given], Speaker]
     files: tuple[str, ...] = ()
 
@@ -84,8 +84,8 @@ class Model:
 
     def engine(self, name: str) -> Engine:
         """Raises KeyError."""
-        if name.startswith(f"{SONANT}-"):
-            return Engine(SONANT, lambda given: sonant(given, self, *precision_and_isa(name)))
+        if is_sonant(name):
+            return Engine((SONANT,), lambda given: sonant(given, self, *precision_and_isa(name)))
         return self.engines[name]
 
     def options(self, folder: Path, name: str, threads: int) -> list[str]:
@@ -94,6 +94,10 @@ class Model:
         options = ["--threads", str(threads), "--precision", precision, "--weights", str(folder), "--voice", self.voice]
         options += ["--isa", isa] if isa else []
         return options + (["--voices", str(folder / "voices")] if self.voices else [])
+
+
+def is_sonant(engine: str) -> bool:
+    return engine.startswith(f"{SONANT}-")
 
 
 def precision_and_isa(name: str) -> tuple[str, str | None]:

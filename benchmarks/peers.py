@@ -22,7 +22,7 @@ from pathlib import Path
 
 import report
 import rounds
-from engines import SONANT, Engine, sonant_cache
+from engines import Engine, is_sonant, sonant_cache
 from worker import MODELS
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -47,10 +47,6 @@ class Entry:
     folder: Path
 
     @property
-    def is_sonant(self) -> bool:
-        return self.name.startswith(f"{SONANT}-")
-
-    @property
     def environment(self) -> dict[str, str]:
         own = {"OMP_NUM_THREADS": str(self.threads), "SONANT_CACHE": str(sonant_cache(self.folder))}
         return own | (TUNED_MALLOC if self.name == "torch" else {})
@@ -65,7 +61,7 @@ class Entry:
 
     def first(self) -> list[str]:
         """The command that says one sentence, from nothing."""
-        if not self.is_sonant:
+        if not is_sonant(self.name):
             return self.worker("--first")
         model = MODELS[self.model]
         return self.sonant("say", model.texts(self.folder)[0].text, "--model", model.name, "-o", "-", "--quiet")
@@ -85,10 +81,10 @@ def found(given: argparse.Namespace, absent: dict[str, str]) -> Iterator[Entry]:
             except KeyError:
                 absent[f"{model} {name}"] = "not an engine of this model"
                 continue
-            python = place(engine, installed)
+            python = sys.executable if is_sonant(name) else place(engine, installed)
             lacking = [file for file in engine.files if not (folder / file).is_file()]
             if python is None:
-                absent[f"{model} {name}"] = f"the package {engine.package} is not installed"
+                absent[f"{model} {name}"] = f"no interpreter has {' and '.join(engine.packages)}"
             elif lacking:
                 absent[f"{model} {name}"] = f"no {', '.join(lacking)} among the weights"
             else:
@@ -101,9 +97,8 @@ def packages(python: str) -> set[str]:
 
 
 def place(engine: Engine, installed: dict[str, set[str]]) -> str | None:
-    if engine.package == SONANT:
-        return sys.executable
-    return next((python for python, names in installed.items() if engine.package in names), None)
+    """The first interpreter that has all that it needs."""
+    return next((python for python, names in installed.items() if names.issuperset(engine.packages)), None)
 
 
 def run(entry: Entry, options: list[str], audio: Path) -> rounds.Result:
@@ -143,7 +138,7 @@ def alternate(given: argparse.Namespace, entries: list[Entry], absent: dict[str,
                 if not number:
                     try:
                         rounds.first_byte_s(entry.first(), entry.environment)
-                        floors += [floor(entry)] if entry.is_sonant else []
+                        floors += [floor(entry)] if is_sonant(entry.name) else []
                     except rounds.Failed as why:
                         absent[f"{entry.model} {entry.name} {entry.threads}"] = f"failed: {why}"
                         say_absent(absent, 1)

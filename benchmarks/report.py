@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import rounds
-from engines import SONANT
+from engines import SONANT, is_sonant
 
 FIGURES = (
     ("rtf", "rtf", ".4f"),
@@ -86,12 +86,12 @@ class Report:
         return _table(["engine", *(head for head, _, _ in shown), "f32 floor / rtf", "own floor / rtf"], rows)
 
     def _ratios(self, engines: dict[str, list[rounds.Result]]) -> list[str]:
-        peers = [runs for name, runs in engines.items() if not _is_sonant(name)]
+        peers = [runs for name, runs in engines.items() if not is_sonant(name)]
         shown = [(head, name) for head, name, _ in FIGURES if name in RATIOS]
         rows = []
         for engine, runs in engines.items():
             ratios = [rounds.to_best(rounds.median(runs, n), [rounds.median(p, n) for p in peers]) for _, n in shown]
-            if _is_sonant(engine) and any(ratios):
+            if is_sonant(engine) and any(ratios):
                 rows.append([engine, *("–" if r is None else f"{r:.2f}" for r in ratios)])
         return _table(["engine", *(head for head, _ in shown)], rows) if rows else []
 
@@ -143,17 +143,13 @@ def _bars(
         if middle is None:
             continue
         low, high, end = (LABELS + WIDTH * v / most for v in (*_range(rounds.figures(runs, name)), middle))
-        colour = "#2e6da4" if _is_sonant(engine) else "#b0b7bf"
+        colour = "#2e6da4" if is_sonant(engine) else "#b0b7bf"
         yield f'<rect x="{LABELS}" y="{top + 2}" width="{end - LABELS:.1f}" height="{BAR - 5}" fill="{colour}"/>'
         yield f'<path d="M{low:.1f} {top + 9}H{high:.1f}" stroke="black"/>'
         yield f'<text x="{high + 6:.1f}" y="{top + 14}">{middle:{digits}}</text>'
         if engine in floors:
             x = LABELS + WIDTH * floors[engine] / most
             yield f'<path d="M{x:.1f} {top}v{BAR - 1}" stroke="#d9534f" stroke-width="2"/>'
-
-
-def _is_sonant(engine: str) -> bool:
-    return engine.startswith(f"{SONANT}-")
 
 
 def _range(values: list[float]) -> tuple[float, float]:

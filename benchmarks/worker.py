@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import process
-from engines import SAMPLE_RATE, SONANT, Given, Say, Speaker, Text
+from engines import SAMPLE_RATE, Given, Say, Speaker, Text, is_sonant
 from kokoro_engines import KOKORO
 from streaming_engines import STREAMING
 
@@ -144,12 +144,12 @@ def main() -> None:
     samples = figures.pop("samples")
     if given.audio:
         samples.astype("<f4").tofile(given.audio)
-    if given.streams > 1 and engine.package == SONANT:
+    if given.streams > 1 and is_sonant(given.engine):
         together_s(speaker.say, texts[-1], given.streams)
         seconds = statistics.median(together_s(speaker.say, texts[-1], given.streams) for _ in range(model.calls))
         figures["streams_gain"] = given.streams * figures["rtf_by_text"][-1] * samples.size / SAMPLE_RATE / seconds
-    if engine.package != SONANT:
-        figures["version"] = importlib.metadata.version(engine.package)
+    if not is_sonant(given.engine):
+        figures["version"] = importlib.metadata.version(engine.packages[0])
     process.report(figures)
 
 
