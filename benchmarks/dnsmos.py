@@ -41,9 +41,9 @@ def opinions(given: argparse.Namespace, precision: str, phonemes: Sequence[str])
     """One for each clip."""
     driver = load("kokoro-82m", weights=given.folder, precision=precision, isa=given.isa)._driver
     packs = [driver._catalog.get(name) for name in given.voices]
-    found = []
+    found, turn = [], rounds.Turn(given.lock, shared=True)
     for i, sounds in enumerate(phonemes):
-        with rounds.held(given.lock, shared=True):
+        with turn:
             samples, _ = driver.speak_phonemes(sounds, packs[i % len(packs)], 1.0, np.array([[0, i]], np.int32))
             found.append(heard(samples))
     return found

@@ -129,11 +129,12 @@ def floor(entry: Entry) -> dict[str, object]:
 def alternate(given: argparse.Namespace, entries: list[Entry], absent: dict[str, str], folder: Path) -> report.Report:
     """A round that does not count, which fills caches and shows who can take part; then every engine once a round."""
     results, floors, able = [], [], []
+    turn = rounds.Turn(given.lock)
     for number in range(given.rounds + 1):
         for entry in able if number else entries:
             options = ["--streams", str(given.streams)] if number and given.streams > 1 else []
             options += ["--pin"] if given.pin else []
-            with rounds.held(given.lock, shared=False):
+            with turn:
                 rounds.wait_for_quiet(given.patience_s)
                 if not number:
                     try:

@@ -5,7 +5,6 @@ Runs that other work disturbed do not count where a quieter one of the same engi
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import platform
@@ -13,13 +12,15 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
 QUIET_CORES = 0.1
 """Runs during which other work took more than this do not count, where a quieter one exists."""
+
+TURN_S = 40
 
 Result = dict[str, Any]
 
@@ -28,14 +29,27 @@ class Failed(Exception):
     """A process that did not end well; says what it said last."""
 
 
-@contextlib.contextmanager
-def held(lock: Path | None, *, shared: bool) -> Iterator[None]:
-    """Meanwhile holds the file that others on this machine lock too, where there is one: timing alone, computing
-    shared."""
-    with contextlib.ExitStack() as stack:
-        if lock is not None:
-            fcntl.flock(stack.enter_context(lock.open("a")), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield
+class Turn:
+    """Takes turns with others on this machine, who lock the same file while they compute: alone for what is timed, else
+    with others who share it. A turn lasts over several pieces of work, and ends with one that ends after `TURN_S`.
+    Without a file everyone is taken to be alone.
+    """
+
+    def __init__(self, lock: Path | None, *, shared: bool = False) -> None:
+        self.lock, self.shared = lock, shared
+        self._file: IO[str] | None = None
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        if self.lock is not None and self._file is None:
+            self._file = self.lock.open("a")
+            fcntl.flock(self._file, fcntl.LOCK_SH if self.shared else fcntl.LOCK_EX)
+            self._began = time.time()
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None and time.time() - self._began > TURN_S:
+            self._file.close()
+            self._file = None
 
 
 def output_of(command: list[str], environment: Mapping[str, str]) -> tuple[str, float]:
