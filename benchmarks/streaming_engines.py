@@ -13,7 +13,7 @@ from typing import Any
 
 from engines import Engine, Given, Model, Speaker, Text
 
-FRAMES = 200
+FRAMES = 100
 VOICE = "bench"
 POCKET_CONFIGS = {
     "pocket-100m": "english_2026-10",

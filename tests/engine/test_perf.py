@@ -50,6 +50,7 @@ def test_every_run_of_every_node_is_counted(profile: Profile) -> None:
 def test_the_floor_is_the_slower_of_arithmetic_and_traffic() -> None:
     assert CEILINGS.floor_s(1e9, "f32", [(1e6, 1e6)]) == 1.0
     assert CEILINGS.floor_s(1e9, "int8", []) == 0.25
+    assert CEILINGS.floor_s(1e9, "int8_row", []) == 0.25
     assert CEILINGS.floor_s(1e9, "bf16", []) == 1.0  # computed as f32
     assert CEILINGS.floor_s(0, "f32", [(1e6, 2e6), (1e6, 1e6)]) == pytest.approx(1e-2 + 1e-3)
     assert CEILINGS.bandwidth(1e12) == 1e8

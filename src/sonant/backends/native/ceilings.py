@@ -15,6 +15,8 @@ PASSES = 3
 SIZES_BYTES = tuple(1 << n for n in range(17, 29))
 """Working sets from 128 KiB to 256 MiB, of all threads together: from a core's own cache to memory."""
 PRODUCTS = ("f32", "bf16", "int8")
+INT8_SCALED = "int8_row"
+"""Products of int8, whatever shares a scale."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Ceilings:
     def floor_s(self, flop: float, precision: str, parts: Iterable[tuple[float, float]]) -> float:
         """The least time for `flop` and for moving parts (bytes, size of the set they are from), whichever is longer.
         A precision without products of its own is computed in f32."""
-        arithmetic = flop / self.flops.get(precision, self.flops["f32"])
+        kind = "int8" if precision == INT8_SCALED else precision
+        arithmetic = flop / self.flops.get(kind, self.flops["f32"])
         return max(arithmetic, sum(count / self.bandwidth(working_set) for count, working_set in parts))
 
     def bandwidth(self, working_set: float) -> float:
