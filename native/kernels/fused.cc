@@ -190,17 +190,16 @@ void chain_row(const Fused& f, const float* x, int64_t flat, int64_t channels, f
   }
 }
 
-void prologue_row(const Fused& f, const float* x, int64_t flat, int64_t channels, const float* inverse, float* y) {
+// `snakes` are 1 / alpha, then alpha / pi.
+void prologue_row(const Fused& f, const float* x, int64_t flat, int64_t channels, const float* snakes, float* y) {
   using Pattern = Fused::Pattern;
   const bool affine =
       f.pattern == Pattern::affine || f.pattern == Pattern::affine_leaky || f.pattern == Pattern::affine_snake;
   const float *scale = affine ? f.operand[0].row(flat) : nullptr, *shift = affine ? f.operand[1].row(flat) : nullptr;
-  const float* alpha = f.pattern == Pattern::snake     ? f.operand[0].data
-                       : affine && f.n == 2 && inverse ? f.operand[2].data
-                                                       : nullptr;
+  const float *inverse = snakes, *half_turns = snakes + channels;
   const Vec slope = set1(f.step[f.n - 1].arg[1].literal);
   const auto snake = [=](Vec v, int64_t c, int64_t n) {
-    return fma(sin_squared(get(alpha, c, n) * v), get(inverse, c, n), v);
+    return fma(sin_squared_of_half_turns(get(half_turns, c, n) * v), get(inverse, c, n), v);
   };
   const auto norm = [=](Vec v, int64_t c, int64_t n) { return fma(v, get(scale, c, n), get(shift, c, n)); };
   switch (f.pattern) {
@@ -333,18 +332,19 @@ Fused decode(const Call& call, int64_t steps, const Tensor* operands, int n, con
 void apply_prologue(const Fused& f, const float* x, int64_t flat, int64_t rows, int64_t channels, float* dst,
                     int64_t dst_step) {
   using Pattern = Fused::Pattern;
-  float* inverse = nullptr;
+  float* snakes = nullptr;
   if (f.pattern == Pattern::snake || f.pattern == Pattern::affine_snake) {
-    inverse = static_cast<float*>(scratch(2, static_cast<size_t>(channels) * 4));
+    snakes = static_cast<float*>(scratch(2, static_cast<size_t>(channels) * 8));
     const float* alpha = f.operand[f.pattern == Pattern::snake ? 0 : 2].data;
-    map(alpha, channels, inverse, [](Vec a, int64_t, int64_t) { return set1(1.0f) / a; });
+    map(alpha, channels, snakes, [](Vec a, int64_t, int64_t) { return set1(1.0f) / a; });
+    map(alpha, channels, snakes + channels, [](Vec a, int64_t, int64_t) { return a * set1(0.318309886183790672f); });
   }
   for (int64_t i = 0; i < rows; ++i) {
     float* to = dst + i * dst_step;
     if (f.pattern == Pattern::none) {
       std::memcpy(to, x + i * channels, static_cast<size_t>(channels) * 4);
     } else {
-      prologue_row(f, x + i * channels, flat + i, channels, inverse, to);
+      prologue_row(f, x + i * channels, flat + i, channels, snakes, to);
     }
   }
 }

@@ -51,6 +51,10 @@ void ranges() {
       "sin_squared", [](Vec x) { return sin_squared(x); }, [](double x) { return std::sin(x) * std::sin(x); }, -1e3,
       1e3, 3e-7, 1);
   check(
+      "sin_squared_of_half_turns", [](Vec x) { return sin_squared_of_half_turns(x); },
+      [](double x) { return std::sin(3.14159265358979324 * x) * std::sin(3.14159265358979324 * x); }, -1e3, 1e3, 4e-7,
+      1);
+  check(
       "exp", [](Vec x) { return exp(x); }, [](double x) { return std::exp(x); }, -87, 88.7, 2e-7, 1e-38);
   check(
       "exp_nonpositive", [](Vec x) { return exp_nonpositive(x); }, [](double x) { return std::exp(x); }, -100, 0, 2e-7,
