@@ -3,7 +3,7 @@
     python benchmarks/worker.py kokoro sonant-bf16 --threads 2 --weights FOLDER/kokoro
 
 Called by peers.py with the interpreter that has the engine installed. With --first it speaks one sentence from the bare
-text, writes its first chunk (f32) to standard output at once and ends: what the parent times is a start from nothing.
+text and writes every chunk (f32) to standard output at once: what the parent times is a start from nothing.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("engine")
     parser.add_argument("--weights", type=Path, required=True, help="the folder of this model")
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--first", action="store_true", help="only one first chunk, to standard output")
+    parser.add_argument("--first", action="store_true", help="only one sentence, to standard output")
     parser.add_argument("--streams", type=int, default=1, help="also as many at once in threads of one process")
     parser.add_argument("--pin", action="store_true", help="on as many cores as threads")
     parser.add_argument("--audio", type=Path, help="write the samples of the last text here (f32)")
@@ -131,7 +131,8 @@ def main() -> None:
     if given.first:
         out = os.dup(sys.stdout.fileno())
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what engines print is not sound
-        os.write(out, next(iter(engine.build(asked).first(texts[0])(texts[0]))).tobytes())
+        for chunk in engine.build(asked).first(texts[0])(texts[0]):
+            os.write(out, chunk.tobytes())
         return
     import numpy  # noqa: F401  (what is resident from here on is the engine's)
 
