@@ -89,7 +89,7 @@ KOKORO = Model(
     engines={
         "onnxruntime-int8": Engine(("onnxruntime", "misaki"), partial(onnxruntime, file=ONNX_INT8), (ONNX_INT8,)),
         "onnxruntime-f32": Engine(("onnxruntime", "misaki"), partial(onnxruntime, file=ONNX_F32), (ONNX_F32,)),
-        "torch": Engine(("kokoro",), torch, ("kokoro-v1_0.pth",)),
+        "torch": Engine(("kokoro", "torch"), torch, ("kokoro-v1_0.pth",)),
         "vox-f32": Engine(("vox-tts",), partial(vox, dtype="f32"), ("kokoro.f32.tmod",)),
         "vox-bf16": Engine(("vox-tts",), partial(vox, dtype="bf16"), ("kokoro.bf16.tmod",)),
     },

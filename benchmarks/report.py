@@ -63,9 +63,9 @@ class Report:
 
     # --- Markdown -----------------------------------------------------------------------------------------------------
     def markdown(self) -> str:
-        versions = {f"{r['engine']} {r['version']}": None for r in self.results if "version" in r}
+        versions = {f"{name} {v}": None for r in self.results for name, v in r.get("versions", {}).items()}
         lines = [", ".join(f"{key} {value}" for key, value in self.machine.items()) + "."]
-        lines += ["Peers: " + ", ".join(versions) + "." if versions else "No peer took part."]
+        lines += ["Packages of the peers: " + ", ".join(versions) + "." if versions else "No peer took part."]
         lines += [f"**Absent: {name}: {why}.**" for name, why in self.absent.items()]
         for model, threads, engines in self.groups():
             lines += ["", f"## {title(model, threads)}", "", *self._figures(model, threads, engines)]
@@ -87,7 +87,7 @@ class Report:
 
     def _ratios(self, engines: dict[str, list[rounds.Result]]) -> list[str]:
         peers = [runs for name, runs in engines.items() if not is_sonant(name)]
-        shown = [(head, name) for head, name, _ in FIGURES if name in RATIOS]
+        shown = [(head, n) for head, n, _ in FIGURES if n in RATIOS and any(rounds.figures(p, n) for p in peers)]
         rows = []
         for engine, runs in engines.items():
             ratios = [rounds.to_best(rounds.median(runs, n), [rounds.median(p, n) for p in peers]) for _, n in shown]

@@ -86,8 +86,8 @@ def _model(name: str, engines: dict[str, Engine]) -> Model:
 
 
 _PTTS = {f"ptts-{quant}": Engine(("ptts",), partial(ptts, quant=quant)) for quant in ("f32", "q8_0")}
-_TRANSFORMERS = {"transformers": Engine(("transformers",), transformers)}
-_POCKET = {"pocket_tts": Engine(("pocket-tts",), pocket_tts)}
+_TRANSFORMERS = {"transformers": Engine(("transformers", "torch"), transformers)}
+_POCKET = {"pocket_tts": Engine(("pocket-tts", "torch"), pocket_tts)}
 STREAMING = {
     "phonon": _model("phonon-31m-en", _PTTS | _TRANSFORMERS),
     "pocket-100m": _model("pocket-tts-en", _POCKET | _TRANSFORMERS),

@@ -150,7 +150,7 @@ def main() -> None:
         seconds = statistics.median(together_s(speaker.say, texts[-1], given.streams) for _ in range(model.calls))
         figures["streams_gain"] = given.streams * figures["rtf_by_text"][-1] * samples.size / SAMPLE_RATE / seconds
     if not is_sonant(given.engine):
-        figures["version"] = importlib.metadata.version(engine.packages[0])
+        figures["versions"] = {name: importlib.metadata.version(name) for name in engine.packages}
     process.report(figures)
 
 

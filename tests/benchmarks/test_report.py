@@ -44,7 +44,7 @@ def test_the_tables_have_ratios_shares_of_the_floor_and_the_absent() -> None:
         run("sonant-f32", 0.2, ttfa_ms=100.0),
         run("sonant-bf16", 0.1, ttfa_ms=50.0),
         run("fast", 0.4, ttfa_ms=1000.0),
-        run("prompt", 0.8, ttfa_ms=200.0, version="1.2"),
+        run("prompt", 0.8, ttfa_ms=200.0, versions={"prompt-tts": "1.2"}),
     ]
     ceilings = {"isa": "avx512", "flops": {"f32": 5e11, "bf16": 1e12}, "read": {"1024": 9e10, "268435456": 2e10}}
     floors = [
@@ -53,7 +53,7 @@ def test_the_tables_have_ratios_shares_of_the_floor_and_the_absent() -> None:
     ]
     text = report.Report({"cpu": "X"}, {"kokoro torch": "not here"}, floors, results).markdown()
     assert "**Absent: kokoro torch: not here.**" in text
-    assert "prompt 1.2" in text
+    assert "prompt-tts 1.2" in text
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
     assert ["sonant-bf16", "0.1000", "50", "150%", "80%"] in rows  # shares: of the f32 floor, of its own
     assert ["prompt", "0.8000", "200", "19%", "–"] in rows
