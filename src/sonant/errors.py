@@ -13,7 +13,6 @@ SonantError
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -30,6 +29,8 @@ class UnknownName(InputError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
+        import difflib  # only where something went wrong
+
         near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         shown = ", ".join(self.known[:20]) + (", …" if len(self.known) > 20 else "")

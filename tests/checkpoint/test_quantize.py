@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sonant.backends.backend import from_q8, to_q8
-from sonant.checkpoint import Tensor, open_safetensors, write_safetensors
 from sonant.checkpoint.quantize import SCALE, open_weights, quantize, restored
+from sonant.checkpoint.safetensors import open_safetensors, write_safetensors
+from sonant.checkpoint.tensor import Tensor
 from sonant.errors import CheckpointError
 
 META = {"sonant_format": "tiny-1", "config": "{}"}

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonant.checkpoint import SafetensorsWriter, Tensor, open_safetensors, write_safetensors
+from sonant.checkpoint.safetensors import SafetensorsWriter, open_safetensors, write_safetensors
+from sonant.checkpoint.tensor import Tensor
 from sonant.errors import CheckpointError
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from sonant.checkpoint import open_safetensors, write_safetensors
+from sonant.checkpoint.safetensors import open_safetensors, write_safetensors
 from sonant.cli.main import main
 from sonant.engine import quantize as engine
 

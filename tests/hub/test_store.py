@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sonant.checkpoint import write_safetensors
+from sonant.checkpoint.safetensors import write_safetensors
 from sonant.checkpoint.tensor import Tensor
 from sonant.engine import load as loading
 from sonant.errors import CheckpointError

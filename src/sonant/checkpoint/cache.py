@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +40,8 @@ class TempFile:
 
     def __init__(self, target: Path):
         self.target = target
+        import tempfile  # slow to import, and only whoever converts needs it
+
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             _sweep(target)

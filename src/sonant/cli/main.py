@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -12,24 +13,33 @@ from typing import Any
 
 import click
 
-from sonant.cli.align import align
-from sonant.cli.align_heads import align_heads
-from sonant.cli.calibrate import calibrate_speed
-from sonant.cli.clone import clone
-from sonant.cli.live import live
 from sonant.cli.loading import load_model, model_options
-from sonant.cli.models import models
-from sonant.cli.perf import perf
-from sonant.cli.quantize import quantize
 from sonant.cli.reading import read_stdin
-from sonant.cli.say import say
 from sonant.errors import CheckpointError, InputError, SonantError
 
 EXIT_FAILED, EXIT_INPUT, EXIT_CHECKPOINT, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 
+VERBS = {
+    "align": "align", "align-heads": "align_heads", "calibrate-speed": "calibrate", "clone": "clone", "live": "live",
+    "models": "models", "perf": "perf", "quantize": "quantize", "say": "say",
+}  # fmt: skip
+"""Commands with a module of their own, under sonant.cli, where each is the function of its name."""
+
+
 class _Group(click.Group):
-    """Errors of sonant, in any command, as one line on stderr and an exit code; a bug keeps its traceback."""
+    """A verb is imported when it is called, or when help lists them all. Errors of sonant, in any command, become one
+    line on stderr and an exit code; a bug keeps its traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*VERBS, *super().list_commands(ctx)])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"sonant.cli.{VERBS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -64,17 +74,6 @@ def voices(**model: Any) -> None:
     """List the voices that a model has."""
     for v in load_model(**model).voices():
         click.echo(f"{v.name:<20}{v.language or '-':<8}{v.gender or '-'}")
-
-
-main.add_command(say)
-main.add_command(live)
-main.add_command(align)
-main.add_command(models)
-main.add_command(calibrate_speed)
-main.add_command(clone)
-main.add_command(quantize)
-main.add_command(align_heads)
-main.add_command(perf)
 
 
 @main.command()

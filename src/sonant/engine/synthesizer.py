@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from sonant.backends.backend import CancelFlag
-from sonant.engine.alignment import AlignedDriver, align_recording, mono
 from sonant.engine.background import BackgroundStream, Start, iterate
 from sonant.engine.delivery import Delivery
-from sonant.engine.session import Session
 from sonant.errors import InputError, UnknownName
 from sonant.families.family import Driver
 from sonant.options import ALIGNED, SessionOptions, SpeakOptions
@@ -21,6 +19,8 @@ from sonant.types import AudioChunk, Capabilities, Speech, VoiceInfo
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from sonant.engine.session import Session
 
 
 class SpeakArguments(TypedDict, total=False):
@@ -148,6 +148,8 @@ class Synthesizer:
         spoken part stays, with a note), raise (InputError) or respeak (from the changed sentence on). ahead: how many
         chunks are computed before they are taken. Options as for `speak`, all checked at once.
         """
+        from sonant.engine.session import Session
+
         chosen = SessionOptions(commit=commit, idle_ms=idle_ms, on_conflict=on_conflict, ahead=ahead)
         spoken = speak_options(options)
         return Session(self._driver_for(spoken), spoken, chosen)
@@ -168,6 +170,8 @@ class Synthesizer:
         align. Raises InputError where the text does not fit the recording or one of them is empty, and what `speak`
         raises.
         """
+        from sonant.engine.alignment import align_recording, mono
+
         recording = mono(samples, sample_rate)
         return align_recording(recording, sample_rate, self._timekeeper().speak(text, cancel=cancel, **options))
 
@@ -189,6 +193,7 @@ class Synthesizer:
         `sonant[audio]`).
         """
         from sonant.audio.reader import Recording, read_audio
+        from sonant.engine.alignment import mono
 
         if isinstance(recording, np.ndarray):
             if sample_rate is None:
@@ -227,7 +232,11 @@ class Synthesizer:
                 cancel.set()
 
     def _driver_for(self, options: SpeakOptions) -> Driver:
-        return AlignedDriver(self._driver, self._timekeeper) if options.words == ALIGNED else self._driver
+        if options.words != ALIGNED:
+            return self._driver
+        from sonant.engine.alignment import AlignedDriver
+
+        return AlignedDriver(self._driver, self._timekeeper)
 
     def _joined(self, chunks: list[AudioChunk], text: str, options: SpeakOptions) -> Speech:
         samples = np.concatenate([c.samples for c in chunks]) if chunks else np.zeros(0, np.float32)

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from sonant.audio.reader import Recording
 from sonant.backends.backend import CancelFlag
 from sonant.errors import InputError
 from sonant.options import SpeakOptions
 from sonant.types import Capabilities, VoiceInfo, WordTiming
+
+if TYPE_CHECKING:
+    from sonant.audio.reader import Recording
 
 
 @dataclass(frozen=True)

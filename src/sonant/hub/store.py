@@ -15,16 +15,12 @@ import contextlib
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sonant.checkpoint.cache import default_cache_root, quick_key, write_atomic
 from sonant.errors import CheckpointError
 from sonant.hub.entry import CatalogEntry, Source
-from sonant.hub.listing import indexed_voices
-from sonant.hub.lock import locked
 
 PARTIAL, DIGESTS = ".partial", ".digests.json"
 _CONVERTED = re.compile(r"-[0-9a-f]{16}")
@@ -77,6 +73,8 @@ def pulled_voice_names(entry: CatalogEntry, root: Path) -> list[str]:
             ending = source.voices[1]
             return sorted(path.name.removesuffix(ending) for path in folder.iterdir() if path.name.endswith(ending))
         if source.voice_index and (index := folder / source.voice_index).is_file():
+            from sonant.hub.listing import indexed_voices
+
             voices = indexed_voices(source, index.read_bytes())
             return sorted(voice.name for voice in voices if (folder / voice.path).is_file())
     return []
@@ -120,6 +118,8 @@ def removable(entry: CatalogEntry, root: Path) -> list[Path]:
 
 def remove(entry: CatalogEntry, root: Path) -> list[Path]:
     """Remove them. Waits for a pull that is under way. CheckpointError where a file is in use (Windows)."""
+    from sonant.hub.lock import locked
+
     with locked(lock_path(entry, root)):
         gone = removable(entry, root)
         for folder in gone:
@@ -144,6 +144,9 @@ def _key(index: Path) -> str | None:
 
 def discard(path: Path) -> None:
     """Remove a file or a folder. A folder loses its name first: whoever looks sees all of it or nothing."""
+    import secrets  # these two are slow to import, and every load imports this module
+    import shutil
+
     try:
         if not path.is_dir() or path.is_symlink():
             path.unlink(missing_ok=True)

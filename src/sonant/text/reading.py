@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from sonant.options import check_reading
 from sonant.text.lexicon_file import UserLexicon
-from sonant.text.markdown import read_markdown
 from sonant.text.markup import read_markup
 from sonant.text.script import Script
-
-_LOG = logging.getLogger("sonant.text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +29,16 @@ class Reading:
 
     def script(self, text: str) -> Script:
         """What is to be read of `text`. What is left out of it is a note in the Script and in the log sonant.text."""
-        read = read_markdown if self.text_format == "markdown" else read_markup
-        script = read(text, self.markup)
+        if self.text_format == "markdown":
+            from sonant.text.markdown import read_markdown
+
+            script = read_markdown(text, self.markup)
+        else:
+            script = read_markup(text, self.markup)
         for note in script.notes:
-            _LOG.warning("%s", note)
+            import logging  # slow to import, and hardly any text needs it
+
+            logging.getLogger("sonant.text").warning("%s", note)
         return script
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sonant.checkpoint import write_safetensors
+from sonant.checkpoint.safetensors import write_safetensors
 from sonant.errors import CheckpointError, InputError, UnknownName
 from sonant.families.kokoro.voices import VoiceCatalog, VoicePack, parse_blend, read_voices
 

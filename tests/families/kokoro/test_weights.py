@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sonant.checkpoint import open_safetensors, write_safetensors
+from sonant.checkpoint.safetensors import open_safetensors, write_safetensors
 from sonant.errors import CheckpointError
 from sonant.families.kokoro import weights as kokoro
 from sonant.families.kokoro.config import KokoroConfig

@@ -16,8 +16,8 @@ import pytest
 
 import sonant
 from sonant.backends.backend import CancelFlag
-from sonant.checkpoint import open_safetensors, write_safetensors
 from sonant.checkpoint.quantize import Quantized
+from sonant.checkpoint.safetensors import open_safetensors, write_safetensors
 from sonant.engine import quantize as engine
 from sonant.engine.load import current_files
 from sonant.errors import CheckpointError, InputError

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sonant.backends.native.lower import NativePlan, PackKey, lower
-from sonant.backends.native.packed import appearing, pack_name
+from sonant.backends.native.packed import appearing, note, pack_name
 from sonant.errors import BackendError, ProgramError
 from sonant.program.bounds import Bounds
 from sonant.program.dims import Dim, DimLike, simplify
@@ -26,7 +25,6 @@ from sonant.program.program import Program, StateSpec, Value
 from sonant.program.recipe import Recipe, folder_digest, recorded
 from sonant.program.verify import verify
 
-_LOG = logging.getLogger("sonant.native")
 _ARRAYS = ("template", "dim_at", "dim_of", "offset_at", "offset_of", "tenants", "tenants_start")
 _DIGEST_BYTES = 32
 _DTYPES: dict[str, np.dtype[Any]] = {"i": np.dtype("<i8"), "i32": np.dtype("<i4"), "f32": np.dtype("<f4")}
@@ -43,12 +41,12 @@ def kept_plan(program: Program | Recipe, cache: Path | None, hints: Mapping[str,
     except FileNotFoundError:
         pass
     except (BackendError, OSError) as error:
-        _LOG.warning("%s: %s; it is made anew", path, error)
+        note("%s: %s; it is made anew", path, error)
     plan = _lowered(program, hints)
     try:
         write_plan(path, plan)
     except OSError as error:
-        _LOG.info("%s: not kept (%s)", path, error)  # a shared cache may be read-only
+        note("%s: not kept (%s)", path, error)  # a shared cache may be read-only
     return plan
 
 

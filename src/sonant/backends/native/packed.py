@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -24,8 +22,6 @@ from sonant.backends.native.lower import NativePlan, PackKey, lower
 from sonant.errors import BackendError
 from sonant.program.program import Program
 from sonant.program.recipe import Recipe, recorded
-
-_LOG = logging.getLogger("sonant.native")
 
 PACK_VERSION = 4
 ALIGNMENT = 64
@@ -74,7 +70,7 @@ class PackedWeights:
             try:
                 self._write(path, starts, sizes, weights)
             except OSError as error:  # a shared cache may be read-only, or the disk full
-                _LOG.warning("%s: cannot be kept (%s); packed in memory, at every start", path, error)
+                note("%s: cannot be kept (%s); packed in memory, at every start", path, error)
                 return self._open(None, starts, sizes, weights)
         return _map(path, self.total_bytes)
 
@@ -89,9 +85,18 @@ class PackedWeights:
             out.truncate(self.total_bytes)
 
 
+def note(message: str, *details: object) -> None:
+    """A warning in the log `sonant.native`."""
+    import logging  # slow to import, and hardly anyone needs it
+
+    logging.getLogger("sonant.native").warning(message, *details)
+
+
 @contextlib.contextmanager
 def appearing(path: Path) -> Iterator[BinaryIO]:
     """A file to write that gets its name, atomically, at the end: whoever looks sees a whole one or none."""
+    import tempfile  # slow to import, and only whoever writes needs it
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

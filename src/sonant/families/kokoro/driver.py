@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sonant.audio.reader import Recording
 from sonant.backends.backend import Backend, CancelFlag, Weights
 from sonant.errors import BackendError, UnknownName
 from sonant.families.family import PieceAudio, check_sampling, refuse_clone, with_pauses
@@ -17,8 +17,11 @@ from sonant.families.kokoro.timing import word_timings
 from sonant.families.kokoro.voices import VoiceCatalog, VoicePack
 from sonant.options import SPEED_RANGE, SpeakOptions
 from sonant.program.recipe import Recipe
-from sonant.text.english import Piece
 from sonant.types import Capabilities, VoiceInfo
+
+if TYPE_CHECKING:
+    from sonant.audio.reader import Recording
+    from sonant.text.pieces import Piece
 
 DEFAULT_VOICE = "af_heart"
 PRECISIONS = ("f32", "f16", "bf16", "int8")

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from sonant.checkpoint.safetensors import Checkpoint, open_safetensors
 from sonant.checkpoint.tensor import Tensor, map_file
-from sonant.checkpoint.torch_zip import open_torch
 from sonant.checkpoint.zip_members import Member, ZipMembers
 from sonant.errors import CheckpointError, InputError, UnknownName
 
@@ -193,6 +192,8 @@ def _read_raw(path: Path, dtype: str) -> NDArray[np.generic]:
 
 
 def _read_pt(path: Path) -> NDArray[np.generic]:
+    from sonant.checkpoint.torch_zip import open_torch  # not for voices that are safetensors
+
     value = open_torch(path)
     if not isinstance(value, Tensor):
         raise CheckpointError(f"{path}: holds a {type(value).__name__}, wanted one tensor")

