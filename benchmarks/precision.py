@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import rounds
 
 from sonant.backends.backend import Executable, Weights
 from sonant.backends.native import NativeBackend
@@ -30,6 +31,7 @@ from sonant.layers.scope import ARITHMETIC
 from sonant.options import LoadOptions
 from sonant.program.cost import cost
 from sonant.program.program import Node, Program
+from sonant.program.recipe import Recipe, recorded
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests" / "families" / "kokoro")]
 import golden  # noqa: E402
@@ -75,18 +77,19 @@ class PartBackend:
         self.native, self.part, self.precision = native, part, precision
         self.programs: list[Program] = []
 
-    def load(self, program: Program, weights: Weights, *, cache: Path | None = None) -> Executable:
+    def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> Executable:
         return self.load_all([program], weights)[0]
 
     def load_all(
-        self, programs: Sequence[Program], weights: Weights, *, cache: Path | None = None
+        self, programs: Sequence[Program | Recipe], weights: Weights, *, cache: Path | None = None
     ) -> Sequence[Executable]:
         dtype, arithmetic = ARITHMETIC[self.precision]
-        for program in programs:
+        lowered = [recorded(program) for program in programs]
+        for program in lowered:
             for node in self.nodes(program):
                 node.attrs["precision"], node.inputs[1].dtype = arithmetic, dtype
-        self.programs += programs
-        return self.native.load_all(programs, weights)
+        self.programs += lowered
+        return self.native.load_all(lowered, weights)
 
     def nodes(self, program: Program) -> list[Node]:
         """The dense nodes of the part, but for those on a weight that others than dense nodes read too."""
@@ -138,21 +141,25 @@ def main() -> None:
     arguments.add_argument("--voices", nargs="+", default=VOICES)
     arguments.add_argument("--parts", nargs="+", default=PARTS)
     arguments.add_argument("--isa")
+    arguments.add_argument("--lock", type=Path, help="a file that others on this machine lock while they compute")
     arguments.add_argument("--dnsmos", action="store_true")
     given = arguments.parse_args()
     lines = [json.loads(line) for line in PROSE.read_text(encoding="utf-8").splitlines()][: given.clips]
     native = NativeBackend(threads=available_cores(), isa=given.isa)
-    exact = takes(native, given.folder, lines, given.voices)
+    turn = rounds.Turn(given.lock, shared=True)
+    with turn:
+        exact = takes(native, given.folder, lines, given.voices)
     heads = f"{'part':<30} {'in':<5} {'work':>6} {'mean dB':>7} {'largest':>7} {'durations':>9}"
     sys.stdout.write(f"{heads}{' overall' if given.dnsmos else ''}\n")
     for part in given.parts:
         for precision in given.precisions:
             backend = PartBackend(native, part, precision)
-            lowered = takes(backend, given.folder, lines, given.voices)
+            with turn:
+                lowered = takes(backend, given.folder, lines, given.voices)
+                said = effect(lowered, exact, listen=given.dnsmos)
             share = backend.share(exact[0].sizes)
             if not share:
                 raise SystemExit(f"no dense node has weights called {part}.…")
-            said = effect(lowered, exact, listen=given.dnsmos)
             sys.stdout.write(f"{part:<30} {precision:<5} {share:6.1%} {said}\n")
             sys.stdout.flush()
 
