@@ -98,7 +98,7 @@ def plan(entry: CatalogEntry, weights: Path | None, root: Path) -> Plan:
 
 def matrices_of(programs: Iterable[Program]) -> frozenset[str]:
     """The weights that Programs declare in q8."""
-    return frozenset(name for p in programs for name, weight in p.weights.items() if weight.dtype == "q8")
+    return frozenset(name for p in programs for name, weight in p.weights.items() if weight.dtype in ("q8", "i8"))
 
 
 def store(found: Plan, target: Path) -> Quantized:

@@ -16,6 +16,9 @@ from sonant.program import ops
 from sonant.program.dims import Dim
 from sonant.program.program import Value
 
+PRECISION = {"f32": "f32", "f16": "f16", "bf16": "bf16", "q8": "int8"}
+"""Of the codec, by that of its model. Many rows meet a weight here: blocks of 32 cost more than their products."""
+
 MOST_FRAMES = 16
 """Frames of one run: what the ring of the transformer has room for beside its window."""
 

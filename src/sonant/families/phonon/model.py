@@ -90,5 +90,5 @@ def codec_program(config: PhononConfig, *, precision: str = "f32") -> Program:
     p = Program("phonon.codec")
     latents = p.input("latents", (B, F, config.codec.latent))
     rows, frame = p.input("rows", (B,), "i32"), p.input("frame", (B,), "i32")
-    p.outputs = [mimi.decoder(Scope.at(p, "mimi", precision), latents, config.codec, rows, frame)]
+    p.outputs = [mimi.decoder(Scope.at(p, "mimi", mimi.PRECISION[precision]), latents, config.codec, rows, frame)]
     return p

@@ -90,7 +90,7 @@ def codec_program(config: PocketConfig, *, precision: str = "f32") -> Program:
     p = Program("pocket.codec")
     latents = p.input("latents", (B, F, config.decoder.latent))
     rows, frame = p.input("rows", (B,), "i32"), p.input("frame", (B,), "i32")
-    p.outputs = [mimi.decoder(Scope.at(p, "mimi", precision), latents, config.decoder, rows, frame)]
+    p.outputs = [mimi.decoder(Scope.at(p, "mimi", mimi.PRECISION[precision]), latents, config.decoder, rows, frame)]
     return p
 
 
