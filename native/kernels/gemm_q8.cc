@@ -208,9 +208,14 @@ void int8_rows_wide(const Int8Product& p, int rows, float* tile) {
 template <bool kFast>
 void int8_any(const Int8Product& p, int rows, int panels, float* tile) {
 #if SONANT_ISA_ID >= SONANT_ID_avx512
-  if (panels == 2) return int8_rows_wide<kFast>(p, rows, tile);
+  if (panels == 2 && rows > 1) return int8_rows_wide<kFast>(p, rows, tile);
 #endif
-  (void)panels;
+  if (panels == 2) {  // one row: its weights come from memory, best in one stream
+    Int8Product second = p;
+    second.weight += p.panel_step;
+    int8_panel<kFast, 1>(p, tile);
+    return int8_panel<kFast, 1>(second, tile + kPanel);
+  }
   const int parts = (rows + kInt8Rows - 1) / kInt8Rows;
   for (int i = 0, from = 0; i < parts; ++i) {
     const int to = rows * (i + 1) / parts;
