@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kPanelVectors = static_cast<int>(kPanel) / kWidth;
 constexpr int64_t kAhead = 4 * kQ8Bytes;
+// Sums of integers with a total of floats each that fit the registers.
+constexpr int kSums = SONANT_ISA_ID >= SONANT_ID_avx512 ? 12 : 4;
 constexpr int kFours = static_cast<int>(kQ8Block) / 4;  // of channels in a block
 
 // Where the integers of vector `j` begin in a block of the panels; vectors past the first panel lie panel_step further.
@@ -82,7 +84,7 @@ void float_columns(const Product& p, int column, float* tile) {
 // vectors of outputs. The sums over blocks are in registers where there are few, else in the tile.
 template <bool kFast, int R, int V>
 void int8_columns(const Int8Product& p, int column, float* tile) {
-  constexpr bool kInRegisters = R * V <= 4;
+  constexpr bool kInRegisters = R * V <= kSums;
   Vec total[R][V];
   if (kInRegisters || !p.resume) {
     for (int i = 0; i < R; ++i) {
@@ -107,7 +109,7 @@ void int8_columns(const Int8Product& p, int column, float* tile) {
       }
 #pragma GCC unroll 1
       for (int n = 0; n < kFours; ++n) {
-        if (kInRegisters) {  // few rows: the weights come from memory, faster than they are fetched unasked
+        if (R * V <= 4) {  // few rows: the weights come from memory, faster than they are fetched unasked
           __builtin_prefetch(block + kAhead + n * 4 * kPanel, 0, 3);
           __builtin_prefetch(block + kAhead + n * 4 * kPanel + 64, 0, 3);
         }
@@ -163,7 +165,7 @@ constexpr int float_vectors(int rows) {
 constexpr int int8_vectors(int rows) { return float_vectors(rows); }
 
 // Rows that one integer kernel takes: with 16 registers the sums of more would not stay in them.
-constexpr int kInt8Rows = SONANT_ISA_ID == SONANT_ID_avx2 ? 4 : kMaxRows;
+constexpr int kInt8Rows = SONANT_ISA_ID == SONANT_ID_avx2 ? 4 : SONANT_ISA_ID >= SONANT_ID_avx512 ? 6 : kMaxRows;
 
 template <int R>
 void float_panel(const Product& p, float* tile) {
@@ -200,28 +202,33 @@ void float_rows_wide(const Product& p, int rows, float* tile) {
 template <bool kFast, int R = 1>
 void int8_rows_wide(const Int8Product& p, int rows, float* tile) {
   if (rows == R) return int8_columns<kFast, R, 4>(p, 0, tile);
-  if constexpr (R < rows_at_once(2)) int8_rows_wide<kFast, R + 1>(p, rows, tile);
+  if constexpr (R < kInt8Rows / 2) int8_rows_wide<kFast, R + 1>(p, rows, tile);
 }
 
 #endif
 
 template <bool kFast>
 void int8_any(const Int8Product& p, int rows, int panels, float* tile) {
-#if SONANT_ISA_ID >= SONANT_ID_avx512
-  if (panels == 2 && rows > 1) return int8_rows_wide<kFast>(p, rows, tile);
-#endif
-  if (panels == 2) {  // one row: its weights come from memory, best in one stream
+  if (panels == 2 && rows == 1) {  // its weights come from memory, best in one stream
     Int8Product second = p;
     second.weight += p.panel_step;
     int8_panel<kFast, 1>(p, tile);
     return int8_panel<kFast, 1>(second, tile + kPanel);
   }
-  const int parts = (rows + kInt8Rows - 1) / kInt8Rows;
+  const int most = kInt8Rows / panels, parts = (rows + most - 1) / most;
   for (int i = 0, from = 0; i < parts; ++i) {
     const int to = rows * (i + 1) / parts;
     Int8Product part = p;
     part.input += from * p.step;
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+    if (panels == 2) {
+      int8_rows_wide<kFast>(part, to - from, tile + from * kTile);
+    } else {
+      int8_rows<kFast>(part, to - from, tile + from * kTile);
+    }
+#else
     int8_rows<kFast>(part, to - from, tile + from * kTile);
+#endif
     from = to;
   }
 }
