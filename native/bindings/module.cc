@@ -107,10 +107,18 @@ struct States {
 };
 
 void make_plan(sonant::BoundPlan* plan, const Words& bytecode, const Addresses& weights, int64_t n_inputs,
-               int64_t n_outputs, int64_t n_states, int64_t arena_bytes, const std::string& isa) {
+               int64_t n_outputs, int64_t n_states, int64_t arena_bytes, const std::string& isa,
+               const std::optional<Words>& releases) {
   const int64_t *words = bytecode.data(), *at = addresses(weights);
+  if (releases && releases->shape(0) % 3 != 0) throw std::invalid_argument("a release has 3 words");
+  std::vector<sonant::Release> found;
+  for (size_t i = 0; releases && i < releases->shape(0); i += 3) {
+    const int64_t* r = releases->data() + i;
+    found.push_back({r[0], r[1], r[2]});
+  }
   new (plan) sonant::BoundPlan({words, words + bytecode.shape(0)}, {at, at + size(weights)},
-                               {arena_bytes, size(weights), n_inputs, n_outputs, n_states}, sonant::kernels_of(isa));
+                               {arena_bytes, size(weights), n_inputs, n_outputs, n_states}, sonant::kernels_of(isa),
+                               std::move(found));
 }
 
 int run(sonant::BoundPlan& plan, const Addresses& inputs, const Addresses& outputs, const States& states, Pool& pool,
@@ -171,7 +179,7 @@ NB_MODULE(_native, m) {
       .def(nb::init<const Words&>(), nb::arg("words"));
   nb::class_<sonant::BoundPlan>(m, "Plan", "Bytecode (native/runtime/bytecode.h), checked; ValueError where malformed.")
       .def("__init__", &make_plan, nb::arg("bytecode"), nb::arg("weights"), nb::arg("n_inputs"), nb::arg("n_outputs"),
-           nb::arg("n_states"), nb::arg("arena_bytes"), nb::arg("isa"))
+           nb::arg("n_states"), nb::arg("arena_bytes"), nb::arg("isa"), nb::arg("releases").none() = nb::none())
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("states"), nb::arg("pool"),
            nb::arg("cancel").none() = nb::none(), nb::arg("seconds").none() = nb::none(), nb::arg("threads") = 0,
            "Play it: 0 when done, 1 when cancelled. inputs, outputs: addresses. `seconds` (f64, one place per "

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "platform.h"
+
 namespace sonant {
 
 namespace {
@@ -34,8 +36,9 @@ bool all_set(const Tensor& t) {
 
 class Player {
  public:
-  Player(const Run& run, const Code& code, const KernelTable& kernels, Context context)
-      : run_(run), code_(code), kernels_(kernels), context_(context) {
+  Player(const Run& run, const Code& code, const KernelTable& kernels, const std::vector<Release>& releases,
+         Context context)
+      : run_(run), code_(code), kernels_(kernels), releases_(releases), context_(context) {
     int64_t n = 0;
     for (const auto& block : code.blocks) {
       if (run.seconds != nullptr) clocks_.push_back(run.seconds + n);
@@ -58,11 +61,18 @@ class Player {
       } else {
         kernel(i, clocks_.empty() ? nullptr : clocks_[block] + at);
       }
+      if (depth == 0) release(static_cast<int64_t>(at));
     }
     return Outcome::done;
   }
 
  private:
+  void release(int64_t at) {
+    for (; released_ < releases_.size() && releases_[released_].after <= at; ++released_) {
+      forget_pages(releases_[released_].address, releases_[released_].bytes);
+    }
+  }
+
   void kernel(const Instruction& i, double* seconds) {
     const Kernel f = kernels_.kernels[static_cast<int>(i.op)];
     if (f == nullptr) {
@@ -125,6 +135,8 @@ class Player {
   const Run& run_;
   const Code& code_;
   const KernelTable& kernels_;
+  const std::vector<Release>& releases_;
+  size_t released_ = 0;
   Context context_;
   std::vector<double*> clocks_;  // where the places of each block begin in `seconds`; empty where nobody asks
 };
@@ -138,8 +150,12 @@ struct PoolShare {
 }  // namespace
 
 BoundPlan::BoundPlan(std::vector<int64_t> words, std::vector<int64_t> weights, const Sizes& sizes,
-                     const KernelTable& kernels)
-    : words_(std::move(words)), weights_(std::move(weights)), sizes_(sizes), kernels_(kernels) {
+                     const KernelTable& kernels, std::vector<Release> releases)
+    : words_(std::move(words)),
+      weights_(std::move(weights)),
+      sizes_(sizes),
+      kernels_(kernels),
+      releases_(std::move(releases)) {
   if (sizes.arena_bytes < 0) throw std::invalid_argument("an arena of a negative size");
   keep(take());
 }
@@ -176,7 +192,7 @@ Outcome BoundPlan::run(const Run& run, Pool& pool) {
   context.states = run.states.data();
   context.rings = run.rings.data();
   context.n_states = static_cast<int32_t>(run.states.size());
-  const Outcome outcome = Player(run, *code, kernels_, context).play(0, 0);
+  const Outcome outcome = Player(run, *code, kernels_, releases_, context).play(0, 0);
   keep(std::move(code));  // after an error it is left to be decoded anew
   return outcome;
 }

@@ -23,14 +23,20 @@ struct Run {
   int threads = 0;                  // how many of the pool's may compute; 0: all
 };
 
+// Bytes of a mapped file that no instruction of the first block reads after number `after`: they leave memory there.
+struct Release {
+  int64_t after, address, bytes;
+};
+
 enum class Outcome : int { done = 0, cancelled = 1 };
 
 // The bytecode of a bound Plan, checked and decoded once, to be run any number of times, also at the same time: what a
 // run has to itself is kept for the next one.
 class BoundPlan {
  public:
-  // Throws std::invalid_argument for malformed code.
-  BoundPlan(std::vector<int64_t> words, std::vector<int64_t> weights, const Sizes& sizes, const KernelTable& kernels);
+  // `releases` in the order of `after`. Throws std::invalid_argument for malformed code.
+  BoundPlan(std::vector<int64_t> words, std::vector<int64_t> weights, const Sizes& sizes, const KernelTable& kernels,
+            std::vector<Release> releases = {});
 
   const Sizes& sizes() const { return sizes_; }
 
@@ -44,6 +50,7 @@ class BoundPlan {
   const std::vector<int64_t> words_, weights_;
   const Sizes sizes_;
   const KernelTable& kernels_;
+  const std::vector<Release> releases_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Code>> idle_;
 };

@@ -22,6 +22,7 @@
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace sonant {
@@ -128,6 +129,16 @@ void free_aligned(void* p) {
   _aligned_free(p);
 #else
   std::free(p);
+#endif
+}
+
+void forget_pages(int64_t address, int64_t bytes) {
+#if defined(__linux__)
+  const int64_t page = sysconf(_SC_PAGESIZE), first = (address + page - 1) / page * page;
+  const int64_t last = (address + bytes) / page * page;
+  if (last > first) madvise(reinterpret_cast<void*>(first), static_cast<size_t>(last - first), MADV_DONTNEED);
+#else
+  static_cast<void>(address), static_cast<void>(bytes);
 #endif
 }
 

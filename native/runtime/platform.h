@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace sonant {
 
@@ -25,6 +26,10 @@ int available_cpus();
 // 64-byte aligned; large blocks ask for huge pages. Throws std::bad_alloc.
 void* allocate_aligned(size_t bytes);
 void free_aligned(void* p);
+
+// The whole pages in these bytes of a read-only mapping of a file leave memory; whoever reads them brings them back.
+// Never to be used on other memory, which would be lost. Does nothing where the system has no such call.
+void forget_pages(int64_t address, int64_t bytes);
 
 // Calls `prepare` before a fork, `parent` and `child` after it, each in its process. To be called once.
 void on_fork(void (*prepare)(), void (*parent)(), void (*child)());

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from sonant import _native as native
+from sonant.backends import native as native_backend
 from sonant.backends.backend import from_q8, round_to, to_q8
 from sonant.backends.native import NativeBackend
+from sonant.backends.native.lower import lower
 from sonant.backends.native.packed import pack_name
 from sonant.errors import BackendError
 from sonant.program import ops
@@ -145,3 +147,74 @@ def test_a_run_takes_the_threads_it_is_given() -> None:
         assert executable.run({"x": x}, threads=threads)[0].tobytes() == wanted
     with pytest.raises(BackendError, match="1 thread or more, got 0"):
         executable.run({"x": x}, threads=0)
+
+
+DEEP = {f"w{i}": normal(256, 256, seed=i) for i in range(6)}
+"""A quarter of a MiB each: whole pages."""
+
+
+def chain(name: str, *order: int) -> Program:
+    p = Program(name)
+    y = p.input("x", ("T", 256))
+    for i in order:
+        y = ops.tanh(ops.linear(y, p.weight(f"w{i}", (256, 256))))
+    p.outputs = [y]
+    return p
+
+
+def resident_kib(file: Path) -> int:
+    """How much of a mapped file is in this process's memory."""
+    maps = Path("/proc/self/smaps").read_text().splitlines()
+    found = [next(row for row in maps[i:] if row.startswith("Rss:")) for i, line in enumerate(maps)
+             if line.endswith(file.name)]
+    return sum(int(row.split()[1]) for row in found)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="only Linux says what is resident")
+def test_weights_leave_memory_behind_a_run_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = normal(5, 256)
+    programs = chain("one", 0, 1, 2, 1, 3), chain("other", 4, 5)
+    wanted = [NativeBackend(threads=2).load(p, DEEP).run({"x": x})[0].tobytes() for p in programs]
+
+    def play(places: Path) -> list[tuple[int, int]]:
+        """What is resident of the files of both after each of four runs."""
+        backend = NativeBackend(threads=2)
+        loaded = [backend.load(p, DEEP, cache=places) for p in programs]
+        files = [places / pack_name([p]) for p in programs]
+        seen = []
+        for i in (0, 1, 0, 1):
+            assert loaded[i].run({"x": x})[0].tobytes() == wanted[i]
+            seen.append((resident_kib(files[0]), resident_kib(files[1])))
+        return seen
+
+    roomy = play(tmp_path)
+    assert roomy[-1] == (1024, 512)
+    monkeypatch.setattr(native_backend, "RESIDENT_BYTES", 1_200_000)  # the first and its workspace, but not both
+    snug = play(tmp_path)
+    assert snug[0][0] == 1024
+    assert [(one == 0, other == 0) for one, other in snug[1:]] == [(True, False), (False, True), (True, False)]
+    monkeypatch.setattr(native_backend, "RESIDENT_BYTES", 0)
+    tight = play(tmp_path)
+    # The last read is gone; what lies around a page that is brought in comes with it, as far as the system likes.
+    assert all(one <= 768 and other <= 256 for one, other in tight), tight
+
+
+def test_what_is_released_when() -> None:
+    executable = NativeBackend(threads=1).load(chain("one", 0, 1, 2, 1, 3), DEEP)
+    plan = executable.plan
+    assert dict(zip((key.name for key in plan.pack_shapes), plan.last_used.tolist(), strict=True)) == {
+        "w0": 0, "w1": 3, "w2": 2, "w3": 4}
+    assert executable.packed.releases(plan).size == 0  # packed in memory: there is no file to read them from again
+
+
+def test_weights_of_a_loop_stay_until_its_program_ends() -> None:
+    p, body = Program("p"), Program("body")
+    carry, _ = body.input("carry", (1, 4)), body.input("step", (1,), "i32")
+    body.outputs = [ops.linear(carry, body.weight("inner", (4, 4)))]
+    x = ops.linear(p.input("x", (1, 4)), p.weight("before", (4, 4)))
+    y = ops.loop([x], body, n_carry=1, trips=2)[0]
+    p.outputs = [ops.tanh(ops.linear(y, p.weight("after", (4, 4))))]
+    plan = lower(p)
+    last = len(list(p.nodes)) - 2  # tanh is the epilogue of the last product
+    assert dict(zip((key.name for key in plan.pack_shapes), plan.last_used.tolist(), strict=True)) == {
+        "before": 0, "after": last, "inner": last}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from sonant.program.recipe import Recipe, recorded
 
 __all__ = ["NativeBackend", "NativeExecutable"]
 
+RESIDENT_BYTES = 330 << 20
+"""Of the mapped weights of a backend and its largest workspace together. Beyond it a run lets go of the weights of
+other Programs, the fewest first, and if that is not enough of its own, behind it. They stay in the system's file
+cache."""
 PLANS_KEPT = 32
 """Of one executable, for the shapes of inputs that came last."""
 
@@ -48,6 +52,8 @@ class NativeBackend:
             raise UnknownName("instruction set", isa, available)
         self.threads, self.isa = threads, isa or available[-1]
         self.pool = _native.Pool(threads)
+        self._packs: WeakSet[PackedWeights] = WeakSet()
+        self._workspace_bytes = 0
 
     @staticmethod
     def isas() -> list[str]:
@@ -63,7 +69,23 @@ class NativeBackend:
         """In `cache` the packed weights are kept, and of a Recipe the Plan too, so that it need not be recorded."""
         plans = [kept_plan(program, cache, hints) for program in programs]
         packed = PackedWeights(plans, weights, cache)
+        self._packs.add(packed)
         return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
+
+    def is_crowded(self, workspace_bytes: int, packed: PackedWeights) -> bool:
+        """Whether a run with this workspace has to let go even of its own weights, `packed`. It is noted."""
+        self._workspace_bytes = max(self._workspace_bytes, workspace_bytes)
+        return self._workspace_bytes + packed.mapped_bytes > RESIDENT_BYTES
+
+    def make_room(self, packed: PackedWeights) -> None:
+        """For a run with the weights `packed`."""
+        others = sorted(self._packs - {packed}, key=lambda other: other.mapped_bytes)
+        total = self._workspace_bytes + packed.mapped_bytes + sum(other.mapped_bytes for other in others)
+        for other in others:
+            if total <= RESIDENT_BYTES:
+                return
+            other.forget()
+            total -= other.mapped_bytes
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,7 @@ class NativeExecutable:
         if threads is not None and threads < 1:
             raise BackendError(f"{self.plan.name}: a run takes 1 thread or more, got {threads}")
         given, ready = self._bind(inputs)
+        self.backend.make_room(self.packed)
         outputs: list[np.ndarray] = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
         try:
             status = ready.plan.run(_addresses(given), _addresses(outputs), self._native_states(states),
@@ -159,8 +182,10 @@ class NativeExecutable:
     def _make_ready(self, sizes: dict[str, int]) -> _Ready:
         self.plan.bounds.check(sizes)
         bound, seen = self.plan.bind(sizes), self.plan.declared
+        crowded = self.backend.is_crowded(bound.arena_bytes, self.packed)
+        releases = self.packed.releases(self.plan) if crowded else None
         plan = _native.Plan(bound.code, self.table, len(seen.inputs), len(seen.outputs), len(seen.states),
-                            bound.arena_bytes, self.backend.isa)
+                            bound.arena_bytes, self.backend.isa, releases)
         types = [_TYPES[v.dtype] for v in seen.outputs]
         return _Ready(bound, plan, tuple(zip(bound.output_shapes, types, strict=True)))
 

@@ -25,7 +25,7 @@ from sonant.program.program import Program, StateSpec, Value
 from sonant.program.recipe import Recipe, folder_digest, recorded
 from sonant.program.verify import verify
 
-_ARRAYS = ("template", "dim_at", "dim_of", "offset_at", "offset_of", "tenants", "tenants_start")
+_ARRAYS = ("template", "dim_at", "dim_of", "offset_at", "offset_of", "tenants", "tenants_start", "last_used")
 _DIGEST_BYTES = 32
 _DTYPES: dict[str, np.dtype[Any]] = {"i": np.dtype("<i8"), "i32": np.dtype("<i4"), "f32": np.dtype("<f4")}
 

@@ -110,6 +110,8 @@ class NativePlan:
     offset_of: np.ndarray
     tenants: np.ndarray
     tenants_start: np.ndarray
+    last_used: np.ndarray
+    """Of each packed weight: the number of the last instruction of the first block that reads it, or its body."""
     pack_shapes: dict[PackKey, tuple[int, ...]]
     """In the order of their places in the weight table."""
     constants: list[np.ndarray]
@@ -158,6 +160,8 @@ class _Writer:
         self.blocks: list[Program] = []
         self.pack_keys: dict[PackKey, int] = {}
         self.pack_shapes: dict[PackKey, tuple[int, ...]] = {}
+        self.last_used: dict[PackKey, int] = {}
+        self.at = 0
         self.constants: list[np.ndarray] = []
         self.constant_key: dict[int, int] = {}
 
@@ -167,7 +171,7 @@ class _Writer:
         return NativePlan(
             declared(self.program), bounds, tuple(self.dims), template, _column(self.dim_at, 0),
             _column(self.dim_at, 1), _column(self.offset_at, 0), _column(self.offset_at, 1), tenants, tenants_start,
-            self.pack_shapes, self.constants)
+            np.array([self.last_used[key] for key in self.pack_shapes], np.int64), self.pack_shapes, self.constants)
 
     def _write(self) -> np.ndarray:
         self.blocks = list(self.program.programs())
@@ -176,7 +180,9 @@ class _Writer:
             self.words[1 + i] = len(self.words)
             nodes = played(program)
             self.words.append(len(nodes))
-            for node in nodes:
+            for n, node in enumerate(nodes):
+                if program is self.program:
+                    self.at = n  # the bodies of loops, which come after it, count as read by its last
                 self._node(node)
         return np.array(self.words, np.int64)
 
@@ -232,6 +238,7 @@ class _Writer:
             weight = self.layout.source(v)
             key = PackKey.of(weight, node, position)
             self.pack_shapes[key] = tuple(map(int, weight.shape))
+            self.last_used[key] = self.at
             index = self.pack_keys.setdefault(key, len(self.pack_keys)) * 2
             dtype = "f32" if key.role == "plain" else dtype
         elif space == "constant":

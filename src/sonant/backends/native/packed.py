@@ -53,12 +53,29 @@ class PackedWeights:
 
     def __init__(self, plans: Sequence[NativePlan], weights: Weights, cache: Path | None) -> None:
         self.keys = _keys(plans)
+        self._pages: mmap.mmap | None = None
         sizes = [_packed_bytes(key, shape) for key, shape in self.keys]
         starts = np.cumsum([0, *(-(-n // ALIGNMENT) * ALIGNMENT for n in sizes)])
         self.total_bytes = int(starts[-1])
         self.buffer = self._open(None if cache is None else cache / _name(plans), starts, sizes, weights)
         self.addresses = {key: self.buffer.ctypes.data + int(start)
                           for (key, _), start in zip(self.keys, starts[:-1], strict=True)}
+        self.mapped_bytes = 0 if self._pages is None else self.total_bytes
+
+    def forget(self) -> None:
+        """Pages of the mapped file leave memory; whoever reads them brings them back."""
+        if self._pages is not None and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+            self._pages.madvise(mmap.MADV_DONTNEED)
+
+    def releases(self, plan: NativePlan) -> np.ndarray:
+        """What a run of `plan` needs no more, and after which instruction: rows of (after, address, bytes), flat, for
+        native Plans. Nothing where the weights are not of a mapped file."""
+        rows: list[tuple[int, int, int]] = []
+        if self._pages is not None:
+            sizes = {key: _packed_bytes(key, shape) for key, shape in self.keys}
+            for key, after in zip(plan.pack_shapes, plan.last_used.tolist(), strict=True):
+                rows.append((after, self.addresses[key], sizes[key]))
+        return np.array(sorted(rows), np.int64).ravel()
 
     def _open(self, path: Path | None, starts: np.ndarray, sizes: list[int], weights: Weights) -> np.ndarray:
         if path is None:
@@ -72,7 +89,8 @@ class PackedWeights:
             except OSError as error:  # a shared cache may be read-only, or the disk full
                 note("%s: cannot be kept (%s); packed in memory, at every start", path, error)
                 return self._open(None, starts, sizes, weights)
-        return _map(path, self.total_bytes)
+        self._pages = _map(path, self.total_bytes)
+        return np.frombuffer(self._pages, np.uint8)
 
     def _write(self, path: Path, starts: np.ndarray, sizes: list[int], weights: Weights) -> None:
         """Tensor by tensor through a small buffer: memory stays low."""
@@ -139,6 +157,6 @@ def _aligned(size: int) -> np.ndarray:
     return raw[start:start + size]
 
 
-def _map(path: Path, size: int) -> np.ndarray:
+def _map(path: Path, size: int) -> mmap.mmap:
     with path.open("rb") as file:
-        return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
