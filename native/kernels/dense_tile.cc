@@ -32,13 +32,13 @@ void Tile::move_to(int64_t index) {
   next_input_.start(next, !more || next > end ? 0 : bytes < end - next ? bytes : end - next, blocks);
 }
 
-void Tile::Stream::start(const void* from, int64_t size, int64_t blocks) {
+void Stream::start(const void* from, int64_t size, int64_t blocks) {
   at = static_cast<const char*>(from);
   bytes = size;
   share = ceil_div(size, blocks > 0 ? blocks : 1);
 }
 
-void Tile::Stream::advance() {
+void Stream::advance() {
   const int64_t n = bytes < share ? bytes : share;
   for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(at + i, 0, 2);
   at += n;

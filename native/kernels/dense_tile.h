@@ -19,6 +19,14 @@ struct Layout {
   int64_t unit_splits;
 };
 
+// Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
+struct Stream {
+  const char* at = nullptr;
+  int64_t bytes = 0, share = 0;  // what is left, and how much a block takes
+  void start(const void* from, int64_t size, int64_t blocks);
+  void advance();
+};
+
 class Tile {
  public:
   Tile(const Dense& d, const Layout& l) : d_(d), l_(l) {}
@@ -45,14 +53,6 @@ class Tile {
     Product product;
     DType dtype;
     int64_t channel, taps, index;
-  };
-
-  // Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
-  struct Stream {
-    const char* at = nullptr;
-    int64_t bytes = 0, share = 0;  // what is left, and how much a block takes
-    void start(const void* from, int64_t size, int64_t blocks);
-    void advance();
   };
 
   void fill();

@@ -209,6 +209,21 @@ void fused() {
   lists(s);
 }
 
+// Convolutions long enough to be made by pairs, with a last pair and a last block of every kind.
+void pairs() {
+  for (int64_t k : {3, 5, 11})
+    for (int64_t dilation : {1, 2, 5})
+      for (int64_t n : {22, 33, 70})
+        for (int64_t t : {256, 257, 263, 701}) {
+          Conv s;
+          s.b = 2, s.t = t, s.c = t == 263 ? 128 : 35, s.n = n, s.k = k, s.dilation = dilation;
+          s.left = (k - 1) * dilation, s.right = t == 701 ? 3 : 0, s.pro = {{Op::leaky_relu, {0, 0.1}}};
+          if (t == 701) s.left = 1, s.t += (k - 1) * dilation;
+          s.epi = {{Op::add, {0, 1}}}, s.epi_dims = {{s.b, out_rows(s), n}};
+          check("pairs", s);
+        }
+}
+
 // Rows [from, from + t) of a case as a case of its own.
 Data part(const Conv& s, const Data& d, int64_t from, int64_t t) {
   Data p = d;
@@ -307,7 +322,7 @@ void ways_of_bytes() {
   Floats w = random(outputs * channels), x = random(isa::kMaxRows * channels);
   Node node;
   const Tensor packed = node.weight(PackRole::linear, w, {outputs, channels}, 1, DType::q8);
-  const isa::Int8Row form(1, channels);
+  const isa::Int8Row form(Precision::int8, 1, channels);
   std::vector<char> rows(static_cast<size_t>(isa::kMaxRows * form.bytes()));
   for (int i = 0; i < isa::kMaxRows; ++i)
     isa::to_integers(form, x.data() + i * channels, false, rows.data() + i * form.bytes());
@@ -348,6 +363,7 @@ int main() {
   shapes();
   groups();
   fused();
+  pairs();
   states();
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8}) rows_alone(dtype, Precision::f32);
   rows_alone(DType::q8, Precision::int8);
