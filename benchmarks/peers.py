@@ -5,7 +5,7 @@
 
 FOLDER has a folder for each model (benchmarks/README.md says how they are made). Peers are looked for in this
 interpreter and in those given; one that is found nowhere, lacks its form of the weights or fails at its first run is
-named as absent. Writes OUT.json, OUT.md (tables) and OUT.svg.
+named as absent. Writes OUT.json, OUT.md (tables) and OUT.svg, after every round.
 """
 
 from __future__ import annotations
@@ -126,37 +126,45 @@ def floor(entry: Entry) -> dict[str, object]:
     }
 
 
-def alternate(given: argparse.Namespace, entries: list[Entry], absent: dict[str, str], folder: Path) -> report.Report:
-    """A round that does not count, which fills caches and shows who can take part; then every engine once a round."""
-    results, floors, able = [], [], []
-    turn = rounds.Turn(given.lock)
-    for number in range(given.rounds + 1):
-        for entry in able if number else entries:
-            options = ["--streams", str(given.streams)] if number and given.streams > 1 else []
-            options += ["--pin"] if given.pin else []
+def alternate(
+    given: argparse.Namespace, entries: list[Entry], absent: dict[str, str], folder: Path
+) -> Iterator[report.Report]:
+    """A round that does not count, which fills caches and shows who can take part; then every engine once a round, and
+    what is known after it."""
+    turn, results = rounds.Turn(given.lock), []
+    able, floors = able_ones(given, entries, absent, turn)
+    options = ["--streams", str(given.streams)] if given.streams > 1 else []
+    options += ["--pin"] if given.pin else []
+    for number in range(given.rounds):
+        for entry in able:
             with turn:
                 rounds.wait_for_quiet(given.patience_s)
-                if not number:
-                    try:
-                        rounds.first_byte_s(entry.first(), entry.environment)
-                        floors += [floor(entry)] if is_sonant(entry.name) else []
-                    except rounds.Failed as why:
-                        absent[f"{entry.model} {entry.name} {entry.threads}"] = f"failed: {why}"
-                        say_absent(absent, 1)
-                        continue
-                    able.append(entry)
-                    continue
                 result = run(entry, options, audio(folder, entry.model, entry.name, entry.threads))
             results.append({**result, "round": number})
-            sys.stderr.write(
-                f"{entry.model} {entry.name}:{entry.threads}: rtf {result['rtf']:.4f}, "
-                f"other cores {result['other_cores']}\n"
-            )
-    return report.Report(rounds.machine(), absent, floors, [*compared(results, folder)])
+            heard = f"rtf {result['rtf']:.4f}, other cores {result['other_cores']}"
+            sys.stderr.write(f"{entry.model} {entry.name}:{entry.threads}: {heard}\n")
+        yield report.Report(rounds.machine(), absent, floors, [*compared(results, folder)])
 
 
-def say_absent(absent: dict[str, str], last: int | None = None) -> None:
-    for name, why in list(absent.items())[-(last or len(absent)) :]:
+def able_ones(
+    given: argparse.Namespace, entries: list[Entry], absent: dict[str, str], turn: rounds.Turn
+) -> tuple[list[Entry], list[dict[str, object]]]:
+    """Those whose first run does not fail, and the floors of sonant's."""
+    able, floors = [], []
+    for entry in entries:
+        with turn:
+            rounds.wait_for_quiet(given.patience_s)
+            try:
+                rounds.first_byte_s(entry.first(), entry.environment)
+                floors += [floor(entry)] if is_sonant(entry.name) else []
+                able.append(entry)
+            except rounds.Failed as why:
+                absent[f"{entry.model} {entry.name} {entry.threads}"] = f"failed: {why}"
+    return able, floors
+
+
+def say_absent(absent: dict[str, str]) -> None:
+    for name, why in absent.items():
         sys.stderr.write(f"ABSENT: {name}: {why}\n")
 
 
@@ -185,7 +193,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("models", nargs="*", default=[*MODELS], metavar="MODEL", help=f"of {', '.join(MODELS)}")
     parser.add_argument("--weights", type=Path, required=True, help="a folder with a folder for each model")
     parser.add_argument("--threads", type=int, nargs="+", default=[2])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, choices=range(1, 100), metavar="N", default=3)
     parser.add_argument("--engines", nargs="+", help="sonant-PRECISION, sonant-PRECISION-ISA, or names of peers")
     parser.add_argument("--python", action="append", default=[], help="an interpreter that has peers installed")
     parser.add_argument("--out", type=Path, required=True, help="without suffix: .json, .md and .svg are written")
@@ -206,9 +214,9 @@ def main() -> None:
     entries = list(found(given, absent))
     say_absent(absent)
     with tempfile.TemporaryDirectory() as folder:
-        made = alternate(given, entries, absent, Path(folder))
-    made.write(given.out)
-    sys.stdout.write(made.markdown() + "\n")
+        for made in alternate(given, entries, absent, Path(folder)):
+            made.write(given.out)
+    sys.stdout.write(given.out.with_suffix(".md").read_text(encoding="utf-8"))
     say_absent(absent)
 
 
