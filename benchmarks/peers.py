@@ -47,6 +47,10 @@ class Entry:
     folder: Path
 
     @property
+    def label(self) -> str:
+        return f"{self.model} {self.name} at {self.threads} threads"
+
+    @property
     def environment(self) -> dict[str, str]:
         own = {"OMP_NUM_THREADS": str(self.threads), "SONANT_CACHE": str(sonant_cache(self.folder))}
         return own | (TUNED_MALLOC if self.name == "torch" else {})
@@ -136,10 +140,15 @@ def alternate(
     options = ["--streams", str(given.streams)] if given.streams > 1 else []
     options += ["--pin"] if given.pin else []
     for number in range(given.rounds):
-        for entry in able:
+        for entry in list(able):
             with turn:
                 rounds.wait_for_quiet(given.patience_s)
-                result = run(entry, options, audio(folder, entry.model, entry.name, entry.threads))
+                try:
+                    result = run(entry, options, audio(folder, entry.model, entry.name, entry.threads))
+                except rounds.Failed as why:
+                    absent[entry.label] = f"failed in round {number + 1}: {why}"
+                    able.remove(entry)
+                    continue
             results.append({**result, "round": number})
             heard = f"rtf {result['rtf']:.4f}, other cores {result['other_cores']}"
             sys.stderr.write(f"{entry.model} {entry.name}:{entry.threads}: {heard}\n")
@@ -159,7 +168,7 @@ def able_ones(
                 floors += [floor(entry)] if is_sonant(entry.name) else []
                 able.append(entry)
             except rounds.Failed as why:
-                absent[f"{entry.model} {entry.name} {entry.threads}"] = f"failed: {why}"
+                absent[entry.label] = f"failed: {why}"
     return able, floors
 
 
