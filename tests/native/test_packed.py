@@ -176,25 +176,26 @@ def test_weights_leave_memory_behind_a_run_that_has_no_room(tmp_path: Path, monk
     programs = chain("one", 0, 1, 2, 1, 3), chain("other", 4, 5)
     wanted = [NativeBackend(threads=2).load(p, DEEP).run({"x": x})[0].tobytes() for p in programs]
 
-    def play(places: Path) -> list[tuple[int, int]]:
+    backend = NativeBackend(threads=2)
+    loaded = [backend.load(p, DEEP, cache=tmp_path) for p in programs]
+    files = [tmp_path / pack_name([p]) for p in programs]
+
+    def play() -> list[tuple[int, int]]:
         """What is resident of the files of both after each of four runs."""
-        backend = NativeBackend(threads=2)
-        loaded = [backend.load(p, DEEP, cache=places) for p in programs]
-        files = [places / pack_name([p]) for p in programs]
         seen = []
         for i in (0, 1, 0, 1):
             assert loaded[i].run({"x": x})[0].tobytes() == wanted[i]
             seen.append((resident_kib(files[0]), resident_kib(files[1])))
         return seen
 
-    roomy = play(tmp_path)
+    roomy = play()
     assert roomy[-1] == (1024, 512)
     monkeypatch.setattr(native_backend, "RESIDENT_BYTES", 1_200_000)  # the first and its workspace, but not both
-    snug = play(tmp_path)
+    snug = play()
     assert snug[0][0] == 1024
     assert [(one == 0, other == 0) for one, other in snug[1:]] == [(True, False), (False, True), (True, False)]
     monkeypatch.setattr(native_backend, "RESIDENT_BYTES", 0)
-    tight = play(tmp_path)
+    tight = play()
     # The last read is gone; what lies around a page that is brought in comes with it, as far as the system likes.
     assert all(one <= 768 and other <= 256 for one, other in tight), tight
 

@@ -24,7 +24,7 @@ from sonant.program.recipe import Recipe, recorded
 
 __all__ = ["NativeBackend", "NativeExecutable"]
 
-RESIDENT_BYTES = 330 << 20
+RESIDENT_BYTES = 310 << 20
 """Of the mapped weights of a backend and its largest workspace together. Beyond it a run lets go of the weights of
 other Programs, the fewest first, and if that is not enough of its own, behind it. They stay in the system's file
 cache."""
@@ -72,9 +72,12 @@ class NativeBackend:
         self._packs.add(packed)
         return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
 
-    def is_crowded(self, workspace_bytes: int, packed: PackedWeights) -> bool:
-        """Whether a run with this workspace has to let go even of its own weights, `packed`. It is noted."""
-        self._workspace_bytes = max(self._workspace_bytes, workspace_bytes)
+    def note_workspace(self, size_bytes: int) -> None:
+        """That of a Plan; the pool keeps the largest."""
+        self._workspace_bytes = max(self._workspace_bytes, size_bytes)
+
+    def is_crowded(self, packed: PackedWeights) -> bool:
+        """Whether a run has to let go even of its own weights, `packed`."""
         return self._workspace_bytes + packed.mapped_bytes > RESIDENT_BYTES
 
     def make_room(self, packed: PackedWeights) -> None:
@@ -98,6 +101,10 @@ class _Ready:
     """Shape and type of each."""
 
 
+_Key = tuple[bool | tuple[int, ...], ...]
+"""Of a bound Plan: whether there was no room, and the shapes of the inputs."""
+
+
 class NativeExecutable:
     """A lowered Program with its packed weights; runs may overlap, each with a workspace of its own."""
 
@@ -108,7 +115,7 @@ class NativeExecutable:
         self._source = source
         self.table = self._weight_table()
         self._inputs = [(v.name, np.dtype(_TYPES[v.dtype])) for v in plan.declared.inputs]
-        self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
+        self._ready: OrderedDict[_Key, _Ready] = OrderedDict()
         self._states: WeakKeyDictionary[ArrayStates, _native.States] = WeakKeyDictionary()
         self._no_states = ArrayStates([], 0)
         self._lock = threading.Lock()
@@ -166,7 +173,7 @@ class NativeExecutable:
     def _bind(self, inputs: Mapping[str, np.ndarray]) -> tuple[list[np.ndarray], _Ready]:
         """The inputs in order, and the Plan for their shapes, which is made the first time that they come."""
         given = [inputs[name] for name, dtype in self._inputs if name in inputs and inputs[name].dtype == dtype]
-        shapes = tuple([a.shape for a in given])
+        shapes: _Key = (self.backend.is_crowded(self.packed), *[a.shape for a in given])
         with self._lock:
             ready = self._ready.get(shapes) if len(given) == len(inputs) == len(self._inputs) else None
             if ready is not None:
@@ -182,8 +189,8 @@ class NativeExecutable:
     def _make_ready(self, sizes: dict[str, int]) -> _Ready:
         self.plan.bounds.check(sizes)
         bound, seen = self.plan.bind(sizes), self.plan.declared
-        crowded = self.backend.is_crowded(bound.arena_bytes, self.packed)
-        releases = self.packed.releases(self.plan) if crowded else None
+        self.backend.note_workspace(bound.arena_bytes)
+        releases = self.packed.releases(self.plan) if self.backend.is_crowded(self.packed) else None
         plan = _native.Plan(bound.code, self.table, len(seen.inputs), len(seen.outputs), len(seen.states),
                             bound.arena_bytes, self.backend.isa, releases)
         types = [_TYPES[v.dtype] for v in seen.outputs]
