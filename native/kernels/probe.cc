@@ -89,6 +89,7 @@ Probes probes() {
   p.bf16 = bf16;
 #endif
   p.int8 = int8;
+  p.fast_int8 = has_fast_dot();
   p.read = read;
   return p;
 }

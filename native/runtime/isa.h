@@ -19,6 +19,7 @@ struct Probes {
   int64_t (*bf16)(int64_t rounds) = nullptr;
   int64_t (*int8)(int64_t rounds) = nullptr;
   float (*read)(const float* data, int64_t n) = nullptr;
+  bool fast_int8 = false;  // the machine has an instruction for it
 };
 
 // The kernel of every opcode; null where an op has none (pointwise ops come as step lists, reshape and loop are no

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from sonant.errors import InputError, UnknownName
 
-PRECISIONS = ("f32", "f16", "bf16", "q8", "int8")
+AUTO, EXACT = "auto", "exact"
+PRECISIONS = (AUTO, EXACT, "f32", "f16", "bf16", "q8", "int8")
 DEVICES = ("cpu", "numpy")
 SPEED_RANGE = (0.25, 4.0)
 SEED_RANGE = (0, 2**32 - 1)
@@ -27,17 +28,23 @@ DEFAULT_IDLE_MS = 500.0
 SHORTEST_IDLE_MS = 1.0
 
 
+def named_precision(asked: str, automatic: str) -> str:
+    """The precision that `asked`, one of PRECISIONS, stands for; `automatic` is what a family takes by itself."""
+    return {AUTO: automatic, EXACT: "f32"}.get(asked, asked)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """How a model is brought up.
 
     device: cpu (compiled kernels) or numpy (the slow reference). threads: how many compute, None for one per core.
-    precision: f32, or f16, bf16 or q8 weights for the parts that do not decide lengths. isa: force an instruction set.
+    precision: auto (the fastest of those that keep the speech, decided by each family), exact (f32 on any machine), or
+    f32, f16, bf16, q8 or int8 for the parts that do not decide lengths. isa: force an instruction set.
     """
 
     device: str = "cpu"
     threads: int | None = None
-    precision: str = "f32"
+    precision: str = AUTO
     isa: str | None = None
 
     def __post_init__(self) -> None:

@@ -130,6 +130,11 @@ class Executable(Protocol):
 class Backend(Protocol):
     name: str
 
+    @property
+    def fast(self) -> frozenset[str]:
+        """Of the precisions of dense ops (opset.py), those whose products are faster here than in f32."""
+        ...
+
     def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> Executable:
         """`cache`: a folder of this checkpoint's own where the backend may keep what it derives from the weights, and
         of a Recipe what it makes of the Program."""

@@ -56,7 +56,9 @@ def align_heads(
         raise InputError(f"no texts of our own in {place.language!r}: give --texts FILE, a text a line")
     if output is not None:
         check_writable(output)
-    options: dict[str, Any] = {"voices_dir": None, "device": "cpu", "threads": threads, "precision": "f32", "isa": None}
+    options: dict[str, Any] = {
+        "voices_dir": None, "device": "cpu", "threads": threads, "precision": "auto", "isa": None,
+    }  # fmt: skip
     synth = load_model(model=model, weights=weights, **options)
     reference = engine.aligner(load_model(model=engine.ALIGNER, weights=None, **options)) if aligner else None
     progress = Progress()

@@ -18,7 +18,7 @@ from sonant.cli.reading import read_text
 @click.option("--voice", help="By default the model's own.")
 @click.option("--texts", type=click.Path(path_type=Path), help="A text a line, UTF-8; by default a few of our own.")
 @click.option("--seeds", type=click.IntRange(1, 100), default=2, show_default=True, help="Takes of each text.")
-@click.option("--precision", default="f32", show_default=True, help="What the model is loaded in.")
+@click.option("--precision", default="auto", show_default=True, help="What the model is loaded in.")
 @click.option("--threads", type=int, help="Threads that compute; one per core by default.")
 @click.option("--dry-run", is_flag=True, help="Measure and print only.")
 def calibrate_speed(

@@ -24,7 +24,12 @@ def model_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--voices", "voices_dir", type=click.Path(path_type=Path), help="Folder of further voices."),
             click.option("--device", default="cpu", show_default=True, help="cpu, or numpy for the slow reference."),
             click.option("--threads", type=int, help="Threads that compute; one per core by default."),
-            click.option("--precision", default="f32", show_default=True, help="f32, f16 or bf16."),
+            click.option(
+                "--precision",
+                default="auto",
+                show_default=True,
+                help="auto, exact (f32), f32, f16, bf16, int8 or q8, as the model has.",
+            ),
             click.option("--isa", help="Force an instruction set; see `sonant doctor`."),
         ]
     ):

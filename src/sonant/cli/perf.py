@@ -26,7 +26,7 @@ _BAR, _WIDTH = 22, 1000
 @click.argument("model", required=False)
 @click.argument("text", default=TEXT)
 @click.option("--threads", type=int, help="Threads that compute; one per core by default.")
-@click.option("--precision", default="f32", show_default=True, help="f32, f16, bf16 or q8, as the model has.")
+@click.option("--precision", default="auto", show_default=True, help="As of `sonant say`.")
 @click.option("--isa", help="Force an instruction set; see `sonant doctor`.")
 @click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint file or folder.")
 @click.option("--voices", type=click.Path(path_type=Path), help="Folder of further voices.")

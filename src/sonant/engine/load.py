@@ -15,7 +15,7 @@ from sonant.errors import CheckpointError
 from sonant.families.family import Driver
 from sonant.hub.catalog import CatalogEntry, find
 from sonant.hub.store import pulled_voices, pulled_weights, remember_sources
-from sonant.options import LoadOptions
+from sonant.options import LoadOptions, named_precision
 
 if TYPE_CHECKING:
     from sonant.hub.gc import Current
@@ -30,7 +30,7 @@ def load(
     *,
     device: str = "cpu",
     threads: int | None = None,
-    precision: str = "f32",
+    precision: str = "auto",
     weights: PathLike | None = None,
     voices: PathLike | None = None,
     isa: str | None = None,
@@ -39,8 +39,9 @@ def load(
     """Bring up a model.
 
     model: a name of the catalogue. device: cpu, or numpy for the slow reference. threads: None for one per core.
-    precision: f32, f16, bf16 or, for Phonon and Pocket TTS, q8 (8-bit weights and products). weights: a checkpoint file
-    or folder, by default what was pulled (`sonant models pull`), else the installed packages of the extra.
+    precision: auto takes what is fastest here of what was measured to keep the speech (docs/precision.md), exact is
+    f32; or f32, f16, bf16, int8 (Kokoro), q8 (Phonon, Pocket TTS: 8-bit weights and products). weights: a checkpoint
+    file or folder, by default what was pulled (`sonant models pull`), else the installed packages of the extra.
     voices: a folder of further voices. isa: force an instruction set. cache: where converted files are kept.
     Raises UnknownName (model, device, precision, isa), CheckpointError (weights missing or damaged).
     """
@@ -79,7 +80,7 @@ def available_cores() -> int:
 def _load_kokoro(
     entry: CatalogEntry, backend: Backend, options: LoadOptions, weights: Path | None, voices: Path | None, cache: Path
 ) -> Driver:
-    from sonant.families.kokoro.driver import KokoroDriver
+    from sonant.families.kokoro.driver import KokoroDriver, automatic
     from sonant.families.kokoro.voices import VoiceCatalog
     from sonant.families.kokoro.weights import ensure_checkpoint, load_safetensors
 
@@ -89,7 +90,8 @@ def _load_kokoro(
     config, tensors = load_safetensors(path)
     beside = pulled_voices(entry, cache) if weights is None else weights / "voices"
     catalog = VoiceCatalog([d for d in (voices, beside if beside and beside.is_dir() else None) if d is not None])
-    return KokoroDriver(config, tensors, backend, voices=catalog, precision=options.precision, cache=path.parent)
+    precision = named_precision(options.precision, automatic(backend))
+    return KokoroDriver(config, tensors, backend, voices=catalog, precision=precision, cache=path.parent)
 
 
 def _load_latent(
@@ -170,6 +172,7 @@ class _PackNames:
     """A backend for a driver to load its Programs on; only notes what the native one calls the files it keeps."""
 
     name = "pack names"
+    fast: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         from sonant.backends.native.kept import kept_names

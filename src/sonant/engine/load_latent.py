@@ -23,7 +23,7 @@ from sonant.families.latent.tokenizer import Tokenizer
 from sonant.families.latent.voices import VoiceCatalog
 from sonant.hub.entry import CatalogEntry
 from sonant.hub.store import pulled_voices, remember_sources
-from sonant.options import LoadOptions
+from sonant.options import LoadOptions, named_precision
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model")
 OWN_VOICES = ("voices", "embeddings")
@@ -149,10 +149,11 @@ def _pocket_configuration(entry: CatalogEntry, weights: Path) -> Stated:
 
 def _setup(entry: CatalogEntry, options: LoadOptions, files: Files, tensors: StoredWeights, voices: VoiceCatalog,
            known: AlignmentHeads | None) -> Setup:
-    """A file in q8 is multiplied in q8; InputError where a float precision other than the default is asked of it."""
-    precision = tensors.precision or options.precision
-    if options.precision not in ("f32", precision):
-        raise InputError(f"{files.weights} is in {precision}; it cannot be loaded in {options.precision}")
+    """By itself a file of floats is multiplied in f32, one in q8 in q8. InputError: q8 in anything else."""
+    stored = tensors.precision
+    precision = named_precision(options.precision, stored or "f32")
+    if stored and precision != stored:
+        raise InputError(f"{files.weights} is in {stored}; it cannot be loaded in {options.precision}")
     return Setup(tokenizer=files.tokenizer, languages=entry.languages, licence=entry.licence, voices=voices,
                  heads=find_heads(files.weights.parent, _metadata(files), known), schedule=_schedule(options),
                  may_clone=entry.sources[0].gated, precision=precision, cache=files.cache)

@@ -36,6 +36,10 @@ class TimedBackend:
     name: str = "native"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def fast(self) -> frozenset[str]:
+        return self.inner.fast
+
     def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> _TimedExecutable:
         return self.load_all([program], weights, cache=cache)[0]
 

@@ -40,6 +40,11 @@ CAPABILITIES = Capabilities(
 )
 
 
+def automatic(backend: Backend) -> str:
+    """The precision that is fastest on `backend` of those that keep the speech."""
+    return "int8" if "int8_row" in backend.fast else "bf16" if "bf16" in backend.fast else "f32"
+
+
 class KokoroDriver:
     """A loaded Kokoro checkpoint on one backend."""
 
