@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sonant.backends.native import NativeBackend
@@ -18,12 +20,23 @@ def test_q8_is_refused_before_anything_is_loaded() -> None:
         KokoroDriver(official_config(), {}, NumpyBackend(), voices=VoiceCatalog(), precision="q8", cache=None)
 
 
-@pytest.mark.parametrize("isa", NativeBackend.isas())
-def test_by_itself_it_takes_what_is_fast_here(isa: str) -> None:
-    backend = NativeBackend(threads=1, isa=isa)
-    wanted = "int8" if "int8_row" in backend.fast else "bf16" if "bf16" in backend.fast else "f32"
+@pytest.mark.parametrize(
+    ("fast", "wanted"), [({"int8", "int8_row", "bf16"}, "int8"), ({"bf16"}, "bf16"), (set(), "f32")], ids=str
+)
+def test_by_itself_it_takes_what_is_fast_here(fast: set[str], wanted: str) -> None:
+    backend = NumpyBackend()
+    backend.fast = frozenset(fast)
     assert automatic(backend) == wanted
-    assert ("bf16" in backend.fast) == (isa == "avx512bf16")
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").is_file(), reason="this system does not say what its processor can do")
+@pytest.mark.parametrize("isa", NativeBackend.isas())
+def test_the_native_backend_knows_its_processor(isa: str) -> None:
+    flags = Path("/proc/cpuinfo").read_text().split()
+    dots = {"avx2": "avx_vnni", "avx512": "avx512_vnni", "avx512bf16": "avx512_vnni", "neon": "asimddp"}.get(isa, "none")
+    fast = NativeBackend(threads=1, isa=isa).fast
+    assert ("int8_row" in fast) == ("int8" in fast) == (dots in flags)
+    assert ("bf16" in fast) == (isa == "avx512bf16")
 
 
 def test_the_reference_backend_is_exact() -> None:
