@@ -16,7 +16,9 @@ void check(bool condition, const char* what) {
   if (!condition) malformed(what);
 }
 
-int64_t dtype_bytes(DType t) { return t == DType::q8 || t == DType::i8 ? 1 : t == DType::f16 || t == DType::bf16 ? 2 : 4; }
+int64_t dtype_bytes(DType t) {
+  return t == DType::q8 || t == DType::i8 ? 1 : t == DType::f16 || t == DType::bf16 ? 2 : 4;
+}
 
 // Words [at, end) of one block or instruction.
 struct Cursor {
