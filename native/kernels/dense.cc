@@ -22,7 +22,7 @@ int64_t spread(int64_t channels) {
 
 bool by_integers(Precision p) { return p == Precision::int8 || p == Precision::int8_row; }
 
-// Tiles of equal size; units are split as well where there are too few tiles for the threads.
+// Tiles of equal size, as many for every thread; units are split as well where there are too few tiles for the threads.
 void split(const Dense& d, int threads, Layout& l) {
   const int64_t count = l.q_end - l.q_begin, halo = (l.taps - 1) * (d.tap_rows < 0 ? -d.tap_rows : d.tap_rows);
   const int64_t row_bytes = d.step * l.row * 4, weight_bytes = d.outputs * d.kernel * l.group_channels * 4;
@@ -37,8 +37,7 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t wanted = alone ? 1 : ceil_div(4 * threads, d.batch);
   int64_t pieces = count / least < wanted ? count / least : wanted;
   if (pieces < ceil_div(count, most)) pieces = ceil_div(count, most);
-  l.q_tile = ceil_div(ceil_div(count, pieces), kMaxRows) * kMaxRows;
-  l.tiles = ceil_div(count, l.q_tile);
+  l.tiles = alone ? pieces : even_pieces(pieces, threads);
   const int64_t items = l.tiles * d.batch;
   const int64_t parts = 2 * threads;  // each part of the units prologues the tile again: fewer than tiles
   l.unit_splits = alone || items >= parts ? 1 : ceil_div(parts, items);

@@ -47,8 +47,8 @@ Pairs layout_of(const Dense& d, int threads) {
   const int64_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, d.batch), least = 4 * (halo + kRows);
   int64_t pieces = l.blocks / least < wanted ? l.blocks / least : wanted;
   if (pieces < ceil_div(l.blocks, most)) pieces = ceil_div(l.blocks, most);
-  l.tile_blocks = ceil_div(ceil_div(l.blocks, pieces), kRows) * kRows;
-  l.tiles = ceil_div(l.blocks, l.tile_blocks);
+  l.tiles = even_pieces(pieces, threads);
+  l.tile_blocks = ceil_div(l.blocks, l.tiles);
   const int64_t items = l.tiles * d.batch, parts = 2 * threads;
   l.unit_splits = threads == 1 || items >= parts ? 1 : ceil_div(parts, items);
   if (l.unit_splits > l.units) l.unit_splits = l.units;
@@ -92,14 +92,14 @@ class PairTile {
     if (index == index_) return;
     index_ = index;
     b_ = index / l_.tiles;
-    begin_ = index % l_.tiles * l_.tile_blocks;
-    end_ = begin_ + l_.tile_blocks < l_.blocks ? begin_ + l_.tile_blocks : l_.blocks;
+    begin_ = l_.blocks * (index % l_.tiles) / l_.tiles;
+    end_ = l_.blocks * (index % l_.tiles + 1) / l_.tiles;
     fill();
     const bool more = index + 1 < d_.batch * l_.tiles && l_.unit_splits == 1;
     const char* next = x_row(end_ + l_.groups);
     const char* last = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
     const int64_t bytes = l_.tile_blocks * l_.block_rows * d_.channels * 4;
-    const int64_t blocks = l_.units * kSums * l_.dilation * (l_.tile_blocks / rows_at_once(kMaxPanels));
+    const int64_t blocks = l_.units * kSums * l_.dilation * ceil_div(l_.tile_blocks, rows_at_once(kMaxPanels));
     next_input_.start(next, !more || next > last ? 0 : bytes < last - next ? bytes : last - next, blocks);
   }
 

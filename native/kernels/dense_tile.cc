@@ -16,8 +16,9 @@ void Tile::move_to(int64_t index) {
   if (index == index_) return;
   index_ = index;
   b_ = index / l_.tiles;
-  q0_ = l_.q_begin + index % l_.tiles * l_.q_tile;
-  q1_ = q0_ + l_.q_tile < l_.q_end ? q0_ + l_.q_tile : l_.q_end;
+  const int64_t tile = index % l_.tiles, count = l_.q_end - l_.q_begin;
+  q0_ = l_.q_begin + count * tile / l_.tiles;
+  q1_ = l_.q_begin + count * (tile + 1) / l_.tiles;
   const int64_t reach = (l_.taps - 1) * d_.tap_rows, last = d_.first + (q1_ - 1) * d_.step;
   low_ = d_.first + q0_ * d_.step + (reach < 0 ? reach : 0);
   high_ = last + (reach > 0 ? reach : 0) + 1;
@@ -27,7 +28,7 @@ void Tile::move_to(int64_t index) {
   const bool more = index + 1 < d_.batch * l_.tiles && l_.unit_splits == 1;
   const char* next = reinterpret_cast<const char*>(d_.x + (b_ * d_.in_rows + last + 1) * d_.channels);
   const char* end = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
-  const int64_t bytes = l_.q_tile * d_.step * d_.channels * 4;
+  const int64_t bytes = (q1_ - q0_) * d_.step * d_.channels * 4;
   const int64_t blocks = ceil_div(q1_ - q0_, rows_at_once(kMaxPanels)) * l_.units;
   next_input_.start(next, !more || next > end ? 0 : bytes < end - next ? bytes : end - next, blocks);
 }

@@ -15,9 +15,14 @@ struct Layout {
   int64_t group_channels, group_outputs, group_panels, group_units, units;
   int64_t tap, taps;  // weight elements (bytes for q8) of one tap; taps of the longest phase
   int64_t row;        // floats from one input row to the next in the tile
-  int64_t q_begin, q_end, q_tile, tiles;
+  int64_t q_begin, q_end, tiles;
   int64_t unit_splits;
 };
+
+// Several pieces become as many for every thread: the last one would have the others wait for it.
+inline int64_t even_pieces(int64_t pieces, int threads) {
+  return pieces > 1 ? ceil_div(pieces, threads) * threads : pieces;
+}
 
 // Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
 struct Stream {
