@@ -59,9 +59,16 @@ inline Vec sin_squared_of_half_turns(Vec h) {
   return p * s;
 }
 
-// 2e-7; overflows to infinity above 88.72, to zero below -104.
-inline Vec exp(Vec x) {
-  x = min(set1(89.0f), max(set1(-104.0f), x));
+// e^x as 2^whole * (1 + rest), for |x| up to 104.
+struct Power {
+  IVec whole;
+  Vec rest;
+
+  // 2^whole, where that is a normal number.
+  Vec scale() const { return from_bits((whole + iset1(127)) << 23); }
+};
+
+inline Power power_of_e(Vec x) {
   Vec n = round(x * set1(1.44269504088896341f));
   Vec r = fnma(n, set1(0.693359375f), x);
   r = fnma(n, set1(-2.12194440054690583e-4f), r);
@@ -70,41 +77,29 @@ inline Vec exp(Vec x) {
   p = fma(p, r, set1(4.1665795894e-2f));
   p = fma(p, r, set1(1.6666665459e-1f));
   p = fma(p, r, set1(5.0000001201e-1f));
-  p = fma(p * r, r, r) + set1(1.0f);
+  return {to_int(n), fma(p * r, r, r)};
+}
+
+// 2e-7; overflows to infinity above 88.72, to zero below -104.
+inline Vec exp(Vec x) {
+  const Power e = power_of_e(min(set1(89.0f), max(set1(-104.0f), x)));
   // 2^n in two factors: n = 128 and the subnormals do not fit one exponent field.
-  IVec whole = to_int(n), half = sra(whole, 1);
-  Vec low = from_bits((half + iset1(127)) << 23), high = from_bits((whole - half + iset1(127)) << 23);
-  return p * low * high;
+  const IVec half = sra(e.whole, 1);
+  const Vec low = from_bits((half + iset1(127)) << 23), high = from_bits((e.whole - half + iset1(127)) << 23);
+  return (e.rest + set1(1.0f)) * low * high;
 }
 
 // x, or e^x - 1 below zero; 2e-7 there too, however small x is.
 inline Vec elu(Vec x) {
-  Vec low = max(set1(-87.3f), min(zero(), x));  // in this order a NaN is handed on
-  Vec n = round(low * set1(1.44269504088896341f));
-  Vec r = fnma(n, set1(0.693359375f), low);
-  r = fnma(n, set1(-2.12194440054690583e-4f), r);
-  Vec p = fma(set1(1.9875691500e-4f), r, set1(1.3981999507e-3f));
-  p = fma(p, r, set1(8.3334519073e-3f));
-  p = fma(p, r, set1(4.1665795894e-2f));
-  p = fma(p, r, set1(1.6666665459e-1f));
-  p = fma(p, r, set1(5.0000001201e-1f));
-  Vec power = from_bits((to_int(n) + iset1(127)) << 23);
-  return select(x > zero(), x, fma(fma(p * r, r, r), power, power - set1(1.0f)));
+  const Power e = power_of_e(max(set1(-87.3f), min(zero(), x)));  // in this order a NaN is handed on
+  const Vec scale = e.scale();
+  return select(x > zero(), x, fma(e.rest, scale, scale - set1(1.0f)));
 }
 
 // exp for x <= 0 where results below 1e-38 may be zero (softmax, sigmoid): one factor is enough.
 inline Vec exp_nonpositive(Vec x) {
-  Vec clamped = max(set1(-87.3f), x);
-  Vec n = round(clamped * set1(1.44269504088896341f));
-  Vec r = fnma(n, set1(0.693359375f), clamped);
-  r = fnma(n, set1(-2.12194440054690583e-4f), r);
-  Vec p = fma(set1(1.9875691500e-4f), r, set1(1.3981999507e-3f));
-  p = fma(p, r, set1(8.3334519073e-3f));
-  p = fma(p, r, set1(4.1665795894e-2f));
-  p = fma(p, r, set1(1.6666665459e-1f));
-  p = fma(p, r, set1(5.0000001201e-1f));
-  p = fma(p * r, r, r) + set1(1.0f);
-  return select(x < set1(-87.3f), zero(), p * from_bits((to_int(n) + iset1(127)) << 23));
+  const Power e = power_of_e(max(set1(-87.3f), x));
+  return select(x < set1(-87.3f), zero(), (e.rest + set1(1.0f)) * e.scale());
 }
 
 // 2e-7; 0 gives -inf, negative numbers NaN.

@@ -326,6 +326,7 @@ int main(int argc, char** argv) {
     std::snprintf(name, sizeof name, "linear 2048 to 768, %d rows", int(t));
     linear(name, t, 2048, 768);
   }
+  linear("linear 9 to 1, 100000 rows", 100000, 9, 1);
   linear("gemv 1024 to 4096, 1 row", 1, 1024, 4096);
   linear("gemv 1024 to 32768, 1 row", 1, 1024, 32768);
   linear("gemv 1024 to 4096, 8 rows", 8, 1024, 4096);
