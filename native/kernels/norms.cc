@@ -51,7 +51,7 @@ void normalise_row(const float* x, const float* weight, const float* bias, int64
 // within a section of kSection blocks, then the sections. The cuts depend on the length only.
 constexpr int64_t kBlock = 128, kSection = 8, kPivotRows = 8;
 // Vectors of channels that are summed at once: their sums, squares and pivots stay in registers.
-constexpr int kStrip = SONANT_ISA_ID >= SONANT_ID_avx512 ? 8 : 4;
+constexpr int kStrip = SONANT_ISA_ID >= SONANT_ID_avx512 ? 8 : 16;
 
 struct Moments {
   double mean = 0, squares = 0;  // squares of the distances from the mean
