@@ -200,6 +200,21 @@ def test_weights_leave_memory_behind_a_run_that_has_no_room(tmp_path: Path, monk
     assert all(one <= 768 and other <= 256 for one, other in tight), tight
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="only Linux says what is resident")
+def test_weights_of_a_program_with_states_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stepped: reading them again each time would cost more than all else."""
+    monkeypatch.setattr(native_backend, "RESIDENT_BYTES", 0)
+    p = Program("stepped")
+    p.add_state("before", "context", (1, 256))
+    x, rows = p.input("x", (1, "T", 256)), p.input("rows", (1,), "i32")
+    p.outputs = [ops.conv1d(x, p.weight("w", (256, 2, 256)), rows=rows, state="before")]
+    executable = NativeBackend(threads=1).load(p, {"w": normal(256, 2, 256)}, cache=tmp_path)
+    states = executable.create_states(1)
+    for _ in range(2):
+        executable.run({"x": normal(1, 3, 256), "rows": np.zeros(1, np.int32)}, states=states)
+        assert resident_kib(tmp_path / pack_name([p])) == 512
+
+
 def test_what_is_released_when() -> None:
     executable = NativeBackend(threads=1).load(chain("one", 0, 1, 2, 1, 3), DEEP)
     plan = executable.plan

@@ -27,7 +27,7 @@ __all__ = ["NativeBackend", "NativeExecutable"]
 RESIDENT_BYTES = 310 << 20
 """Of the mapped weights of a backend and its largest workspace together. Beyond it a run lets go of the weights of
 other Programs, the fewest first, and if that is not enough of its own, behind it. They stay in the system's file
-cache."""
+cache. Programs with states are stepped many times a second: their weights always stay."""
 PLANS_KEPT = 32
 """Of one executable, for the shapes of inputs that came last."""
 
@@ -71,7 +71,8 @@ class NativeBackend:
         """In `cache` the packed weights are kept, and of a Recipe the Plan too, so that it need not be recorded."""
         plans = [kept_plan(program, cache, hints) for program in programs]
         packed = PackedWeights(plans, weights, cache)
-        self._packs.add(packed)
+        if not any(plan.declared.states for plan in plans):
+            self._packs.add(packed)
         return [NativeExecutable(self, program, plan, packed) for program, plan in zip(programs, plans, strict=True)]
 
     def note_workspace(self, size_bytes: int) -> None:
@@ -80,10 +81,12 @@ class NativeBackend:
 
     def is_crowded(self, packed: PackedWeights) -> bool:
         """Whether a run has to let go even of its own weights, `packed`."""
-        return self._workspace_bytes + packed.mapped_bytes > RESIDENT_BYTES
+        return packed in self._packs and self._workspace_bytes + packed.mapped_bytes > RESIDENT_BYTES
 
     def make_room(self, packed: PackedWeights) -> None:
         """For a run with the weights `packed`."""
+        if packed not in self._packs:
+            return
         others = sorted(self._packs - {packed}, key=lambda other: other.mapped_bytes)
         total = self._workspace_bytes + packed.mapped_bytes + sum(other.mapped_bytes for other in others)
         for other in others:
