@@ -94,6 +94,6 @@ KOKORO = Model(
         "vox-bf16": Engine(("vox-tts",), partial(vox, dtype="bf16"), ("kokoro.bf16.tmod",)),
     },
     texts=texts,
-    sonant=("sonant-f32", "sonant-bf16", "sonant-int8", "sonant-f32-avx2", "sonant-int8-avx2"),
+    sonant=("sonant-f32", "sonant-bf16", "sonant-int8", "sonant-f32-avx2"),
     calls=1,
 )
