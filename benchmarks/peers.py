@@ -135,7 +135,7 @@ def alternate(
 ) -> Iterator[report.Report]:
     """A round that does not count, which fills caches and shows who can take part; then every engine once a round, and
     what is known after it."""
-    turn, results = rounds.Turn(given.lock), []
+    about, turn, results = rounds.machine(), rounds.Turn(given.lock), []
     able, floors = able_ones(given, entries, absent, turn)
     options = ["--streams", str(given.streams)] if given.streams > 1 else []
     options += ["--pin"] if given.pin else []
@@ -152,7 +152,7 @@ def alternate(
             results.append({**result, "round": number})
             heard = f"rtf {result['rtf']:.4f}, other cores {result['other_cores']}"
             sys.stderr.write(f"{entry.model} {entry.name}:{entry.threads}: {heard}\n")
-        yield report.Report(rounds.machine(), absent, floors, [*compared(results, folder)])
+        yield report.Report(about, absent, floors, [*compared(results, folder)])
 
 
 def able_ones(
