@@ -16,9 +16,10 @@
 namespace sonant::SONANT_ISA {
 namespace {
 
-constexpr int64_t kTileBytes = 256 << 10;  // of transformed rows: a pass reads one of the four kinds only
-constexpr int64_t kFloatsAtOnce = 4096;    // of prologued rows on their way there
-constexpr int64_t kFewestRows = 256;       // fewer would not repay the transformed weights
+constexpr int64_t kTileBytes = 256 << 10;    // of transformed rows: a pass reads one of the four kinds only
+constexpr int64_t kWeightBytes = 448 << 10;  // of a unit: more are taken sum by sum, each over all rows
+constexpr int64_t kFloatsAtOnce = 4096;      // of prologued rows on their way there
+constexpr int64_t kFewestRows = 256;         // fewer would not repay the transformed weights
 constexpr int kSums = 4;
 
 // What run_pairs decides once per call. A block is 2 * dilation output rows: the first rows of its pairs, then their
@@ -82,10 +83,10 @@ class PairTile {
     const int64_t some = kFloatsAtOnce / (l.block_rows * d.channels);
     some_ = some > 0 ? some : 1;
     const int64_t tile = (l.tile_blocks + l.groups - 1) * l.dilation * l.row;
-    const int64_t sums = l.dilation * l.tile_blocks * kTile, rows = (some_ + 1) * l.block_rows * d.channels;
-    tile_ = static_cast<float*>(scratch(0, static_cast<size_t>(tile + (kSums - 1) * sums + rows) * 4));
-    for (int i = 0; i + 1 < kSums; ++i) sums_[i] = tile_ + tile + i * sums;
-    rows_ = tile_ + tile + (kSums - 1) * sums;
+    const int64_t sums = l.dilation * l.tile_blocks * kSums * kTile, rows = (some_ + 1) * l.block_rows * d.channels;
+    tile_ = static_cast<float*>(scratch(0, static_cast<size_t>(tile + sums + rows) * 4));
+    sums_ = tile_ + tile;
+    rows_ = sums_ + sums;
   }
 
   void move_to(int64_t index) {
@@ -106,42 +107,35 @@ class PairTile {
   void unit(int64_t index) {
     const int64_t output = index * kTile, left = d_.outputs - output, width = left < kTile ? left : kTile;
     const int panels = static_cast<int>(ceil_div(width, kPanel)), most = rows_at_once(panels);
-    const float* weights = l_.weights + index * kMaxPanels * l_.panel;
-    for (int sum = 0; sum < kSums; ++sum) {
-      const bool last = sum + 1 == kSums;
-      Product p;
-      p.step = p.tap_step = l_.dilation * l_.row;
-      p.taps = last ? 1 : l_.groups;
-      p.channels = d_.channels;
-      p.weight = weights + sum * l_.groups * l_.tap;
-      p.weight_tap_step = l_.tap;
-      p.panel_step = l_.panel;
-      const float* base = tile_ + sum * d_.channels + (last ? (l_.groups - 1) * p.step : 0);
+    const int some = panels * l_.panel * 4 <= kWeightBytes ? kSums : 1;
+    for (int first = 0; first < kSums; first += some) {
       for (int64_t r = 0; r < l_.dilation; ++r) {
-        const int64_t pairs = rows_of(r), seconds = rows_of(l_.dilation + r), blocks = ceil_div(pairs, most);
+        const int64_t pairs = rows_of(r), blocks = ceil_div(pairs, most);
         for (int64_t k = 0; k < blocks; ++k) {
           const int64_t q = pairs * k / blocks;
           const int rows = static_cast<int>(pairs * (k + 1) / blocks - q);
-          const int64_t at = (r * l_.tile_blocks + q) * kTile;
-          next_input_.advance();
-          p.input = base + r * l_.row + q * p.step;
-          if (!last) {
-            multiply(p, rows, panels, DType::f32, sums_[sum] + at);
-            continue;
-          }
+          float* sums = sums_ + (some == kSums ? 0 : (r * l_.tile_blocks + q) * kSums * kTile);
           const int64_t flat = b_ * d_.out_rows + (begin_ + q) * l_.block_rows + r;
-          const int second = static_cast<int>(seconds - q < rows ? seconds - q : rows);
-          alignas(64) float tile[kMaxRows * kTile];
-          prefetch(d_.epilogue, rows, width, flat, l_.block_rows, output, d_.out, d_.outputs);
-          prefetch(d_.epilogue, second, width, flat + l_.dilation, l_.block_rows, output, d_.out, d_.outputs);
-          multiply(p, rows, panels, DType::f32, tile);
-          for (int64_t i = 0; i < rows * kTile; i += kWidth) {
-            const Vec a = load(sums_[0] + at + i), b = load(sums_[1] + at + i), c = load(sums_[2] + at + i);
-            store(sums_[0] + at + i, (a + b) + c);
-            store(tile + i, (b - c) - load(tile + i));
+          const int64_t seconds = rows_of(l_.dilation + r) - q;
+          const int second = static_cast<int>(seconds < rows ? seconds : rows);
+          const bool last = first + some == kSums;
+          if (last) {
+            prefetch(d_.epilogue, rows, width, flat, l_.block_rows, output, d_.out, d_.outputs);
+            prefetch(d_.epilogue, second, width, flat + l_.dilation, l_.block_rows, output, d_.out, d_.outputs);
           }
-          finish(d_.epilogue, sums_[0] + at, rows, width, flat, l_.block_rows, output, d_.bias, d_.out, d_.outputs);
-          finish(d_.epilogue, tile, second, width, flat + l_.dilation, l_.block_rows, output, d_.bias, d_.out,
+          for (int sum = first; sum < first + some; ++sum) {
+            next_input_.advance();
+            add_up(sum, index, r, q, rows, panels, sums + sum * rows * kTile);
+          }
+          if (!last) continue;
+          const int64_t n = rows * kTile;
+          for (int64_t i = 0; i < n; i += kWidth) {
+            const Vec s1 = load(sums + n + i), s2 = load(sums + 2 * n + i);
+            store(sums + i, (load(sums + i) + s1) + s2);
+            store(sums + n + i, (s1 - s2) - load(sums + 3 * n + i));
+          }
+          finish(d_.epilogue, sums, rows, width, flat, l_.block_rows, output, d_.bias, d_.out, d_.outputs);
+          finish(d_.epilogue, sums + n, second, width, flat + l_.dilation, l_.block_rows, output, d_.bias, d_.out,
                  d_.outputs);
         }
       }
@@ -149,6 +143,20 @@ class PairTile {
   }
 
  private:
+  // One sum of `rows` pairs from place r of block q of the tile on, for the outputs of a unit.
+  void add_up(int sum, int64_t unit, int64_t r, int64_t q, int rows, int panels, float* to) const {
+    const bool last = sum + 1 == kSums;
+    Product p;
+    p.step = p.tap_step = l_.dilation * l_.row;
+    p.taps = last ? 1 : l_.groups;
+    p.channels = d_.channels;
+    p.weight = l_.weights + unit * kMaxPanels * l_.panel + sum * l_.groups * l_.tap;
+    p.weight_tap_step = l_.tap;
+    p.panel_step = l_.panel;
+    p.input = tile_ + r * l_.row + (q + (last ? l_.groups - 1 : 0)) * p.step + sum * d_.channels;
+    multiply(p, rows, panels, DType::f32, to);
+  }
+
   // Output rows of the tile at place `r` of their blocks.
   int64_t rows_of(int64_t r) const {
     const int64_t all = d_.out_rows > r ? ceil_div(d_.out_rows - r, l_.block_rows) : 0;
@@ -211,7 +219,7 @@ class PairTile {
 
   const Dense& d_;
   const Pairs& l_;
-  float *tile_, *sums_[kSums - 1], *rows_;
+  float *tile_, *sums_, *rows_;  // sums_: the four of a block of rows, those of each block apart
   Stream next_input_;
   int64_t some_, index_ = -1, b_ = 0, begin_ = 0, end_ = 0;  // blocks [begin, end)
 };
