@@ -41,18 +41,21 @@ int32_t first_sum(int32_t t) {
 template <bool kFast>
 constexpr bool kUnsignedRows = kFast;
 
+// sum[i] plus four products of bytes without a sign and bytes with one.
+inline IVec add_dots(IVec sum, IVec plain, IVec with_sign) {
+#if SONANT_ISA_ID >= SONANT_ID_avx512
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(plain.v), "v"(with_sign.v));
+#else
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v) : "x"(plain.v), "x"(with_sign.v));
+#endif
+  return sum;
+}
+
 // A row whose bytes have 128 added already, for weights as they are.
 struct UnsignedDotRow {
   IVec x;
   explicit UnsignedDotRow(const int8_t* p) : x(iset1(four_bytes(p))) {}
-  IVec add_products(IVec sum, IVec w) const {
-#if SONANT_ISA_ID >= SONANT_ID_avx512
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(x.v), "v"(w.v));
-#else
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v) : "x"(x.v), "x"(w.v));
-#endif
-    return sum;
-  }
+  IVec add_products(IVec sum, IVec w) const { return add_dots(sum, x, w); }
 };
 
 template <bool kFast>
@@ -62,14 +65,7 @@ template <>
 struct DotRow<true> {
   IVec x;
   explicit DotRow(const int8_t* p) : x(iset1(four_bytes(p))) {}
-  IVec add_products(IVec sum, IVec w) const {
-#if SONANT_ISA_ID >= SONANT_ID_avx512
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(w.v), "v"(x.v));
-#else
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v) : "x"(w.v), "x"(x.v));
-#endif
-    return sum;
-  }
+  IVec add_products(IVec sum, IVec w) const { return add_dots(sum, w, x); }
 };
 
 #if SONANT_ISA_ID >= SONANT_ID_avx512
