@@ -11,8 +11,9 @@ namespace {
 // A tile and the weights of a unit share a second-level cache of 1 MB and more. Weights that all fit leave less to gain
 // from a large tile than x, residuals and results gain from room to stream through.
 constexpr int64_t kTileBytes = 512 << 10, kStreamingTileBytes = 256 << 10, kFewWeightBytes = 448 << 10;
-constexpr int64_t kDepthwiseBytes = 24 << 10;  // no weights to share the rows with: the first level
-constexpr int64_t kSmallWork = 100000;         // multiplications not worth waking a thread for
+constexpr int64_t kIntegerTileBytes = 128 << 10;  // many rows already: more leave no room for results and residuals
+constexpr int64_t kDepthwiseBytes = 24 << 10;     // no weights to share the rows with: the first level
+constexpr int64_t kSmallWork = 100000;            // multiplications not worth waking a thread for
 
 // Rows a power of two apart would fall on the same few lines of the first-level cache: an odd number of lines instead.
 int64_t spread(int64_t channels) {
@@ -27,7 +28,7 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t count = l.q_end - l.q_begin, halo = (l.taps - 1) * (d.tap_rows < 0 ? -d.tap_rows : d.tap_rows);
   const int64_t row_bytes = d.step * l.row * 4, weight_bytes = d.outputs * d.kernel * l.group_channels * 4;
   const int64_t dense = weight_bytes <= kFewWeightBytes ? kStreamingTileBytes : kTileBytes;
-  const int64_t budget = l.form == PackForm::depthwise ? kDepthwiseBytes : dense;
+  const int64_t budget = l.form == PackForm::depthwise ? kDepthwiseBytes : l.integers ? kIntegerTileBytes : dense;
   int64_t most = (budget - halo * l.row * 4) / row_bytes / kMaxRows * kMaxRows;
   const int64_t fewest = (l.form == PackForm::depthwise ? 1 : 4) * kMaxRows;
   if (most < fewest) most = fewest;
