@@ -129,8 +129,8 @@ def test_a_sentence_is_spoken_before_the_text_goes_on(synth: Synthesizer) -> Non
 
 def test_waiting_speaks_what_seems_finished(synth: Synthesizer) -> None:
     with synth.session(idle_ms=30) as session:
-        session.feed("Hello there.")
         began = time.monotonic()
+        session.feed("Hello there.")
         assert next(session).words[0].text == "Hello"
         assert time.monotonic() - began >= 0.03
     with synth.session(commit="sentence") as session:
