@@ -7,7 +7,7 @@
 namespace sonant::SONANT_ISA {
 namespace {
 
-// lanes(from, n, i, f): f(the i-th vector of n numbers, its first lane, how many lanes it has).
+// f(vector, its first place, how many lanes it has) for each vector of n numbers.
 template <class F>
 inline void each_vector(const float* from, int64_t n, F f) {
   int64_t i = 0;
@@ -66,12 +66,13 @@ void to_integers(const Int8Row& form, const float* x, bool rounded, char* row) {
       total = total + whole;
       store_bytes(to + i, whole + offset);
     });
-    for (int64_t i = (n + kWidth - 1) / kWidth * kWidth; form.block == 32 && i < 32; ++i) to[i] = 0;
     // What a block rounded before has for its largest magnitude is 127 times the scale: the same scale from both.
     const float scale = block.top / 127.0f;
     const float final_scale = (rounded ? scale : 127.0f * scale / 127.0f) + block.invalid;
-    const auto sum = static_cast<int32_t>(reduce_add(to_float(total)));  // exact below 2^24: 132,000 channels
     std::memcpy(row + form.scales() + 4 * index, &final_scale, 4);
+    if (!form.summed) return;
+    for (int64_t i = (n + kWidth - 1) / kWidth * kWidth; i < form.room; ++i) to[i] = 0;
+    const auto sum = static_cast<int32_t>(reduce_add(to_float(total)));  // exact: at most 32 times 127
     std::memcpy(row + form.sums() + 4 * index, &sum, 4);
   });
 }

@@ -8,14 +8,15 @@
 
 namespace sonant::SONANT_ISA {
 
-// A row in integers: int8 [groups][blocks][room], then the f32 scale and the i32 sum of the integers of each block.
-// Every group of channels begins a block; what lies in its room past its channels is of no matter, but for blocks of
-// 32, where it is zero.
+// A row in integers: int8 [groups][blocks][room], then the f32 scale of each block. Every group of channels begins a
+// block. Rows of int8 have the i32 sum of each block's integers as well, and zeros past its channels; in rows of
+// int8_row what lies there is of no matter.
 struct Int8Row {
   int64_t groups, group_channels;
   int64_t block, blocks;  // channels that share a scale, and how many such blocks a group has
   int64_t room;           // bytes from one block to the next: whole vectors
   int offset;             // added to every integer: 128 where they meet weights as bytes without a sign
+  bool summed;            // of int8
 
   Int8Row(Precision precision, int64_t groups, int64_t group_channels, int offset = 0)
       : groups(groups),
@@ -23,11 +24,12 @@ struct Int8Row {
         block(precision == Precision::int8 ? 32 : group_channels),
         blocks((group_channels + block - 1) / block),
         room((block + 15) / 16 * 16),
-        offset(offset) {}
+        offset(offset),
+        summed(precision == Precision::int8) {}
   int64_t group_bytes() const { return blocks * room; }
   int64_t scales() const { return groups * group_bytes(); }  // bytes from the beginning of the row
   int64_t sums() const { return scales() + groups * blocks * 4; }
-  int64_t bytes() const { return sums() + groups * blocks * 4; }
+  int64_t bytes() const { return sums() + (summed ? groups * blocks * 4 : 0); }
 };
 
 // Rounds a row in place. A block that is not finite becomes NaN, one whose largest magnitude is below 2e-30 zero.
