@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sonant.text.pieces import Piece
 
 DEFAULT_VOICE = "af_heart"
-PRECISIONS = ("f32", "f16", "bf16", "int8")
+PRECISIONS = tuple(model.POLICY)
 MAX_FRAMES_PER_ID = 200
 """5 s for one phoneme: far beyond any real duration, a bound on memory when the numbers go wrong."""
 
