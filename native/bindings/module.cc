@@ -154,11 +154,8 @@ double peak_rate(const std::string& kind, const std::string& isa, Pool& pool, do
 }
 
 std::vector<std::string> fast_products(const std::string& isa) {
-  const sonant::Probes& probes = sonant::kernels_of(isa).probes;
-  std::vector<std::string> found;
-  if (probes.bf16) found.emplace_back("bf16");
-  if (probes.fast_int8) found.emplace_back("int8");
-  return found;
+  const auto& fast = sonant::kernels_of(isa).probes.fast;
+  return {fast.begin(), fast.end()};
 }
 
 double read_rate(int64_t bytes, const std::string& isa, Pool& pool, double budget_s) {
@@ -174,7 +171,7 @@ NB_MODULE(_native, m) {
   m.def("opset_version", [] { return sonant::kOpsetVersion; });
   m.def("isas", &sonant::available_isas, "Instruction sets that this machine can run, best last.");
   m.def("fast_products", &fast_products, nb::arg("isa"),
-        "bf16, int8: those that an instruction set has an instruction for on this machine.");
+        "bf16, int8: those that an instruction set has an instruction for on this machine, the fastest in use first.");
   m.def("available_cpus", &sonant::available_cpus, "CPUs that this process may use.");
   m.def("packed_bytes", &packed_bytes, nb::arg("role"), nb::arg("shape"), nb::arg("groups"), nb::arg("dtype"));
   m.def("packed_in_f32", &packed_in_f32, nb::arg("role"), nb::arg("shape"), nb::arg("groups"),

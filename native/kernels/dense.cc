@@ -1,5 +1,6 @@
 #include "dense.h"
 
+#include "../simd/matrix.h"
 #include "dense_pairs.h"
 #include "dense_round.h"
 #include "dense_tile.h"
@@ -29,10 +30,11 @@ void split(const Dense& d, int threads, Layout& l) {
   const int64_t row_bytes = d.step * l.row * 4, weight_bytes = d.outputs * d.kernel * l.group_channels * 4;
   const int64_t dense = weight_bytes <= kFewWeightBytes ? kStreamingTileBytes : kTileBytes;
   const int64_t budget = l.form == PackForm::depthwise ? kDepthwiseBytes : l.integers ? kIntegerTileBytes : dense;
-  int64_t most = (budget - halo * l.row * 4) / row_bytes / kMaxRows * kMaxRows;
-  const int64_t fewest = (l.form == PackForm::depthwise ? 1 : 4) * kMaxRows;
+  const int64_t block = l.matrix ? kMatrixRows : kMaxRows;
+  int64_t most = (budget - halo * l.row * 4) / row_bytes / block * block;
+  const int64_t fewest = (l.form == PackForm::depthwise ? 1 : 4) * block;
   if (most < fewest) most = fewest;
-  const int64_t least = 8 * kMaxRows + 4 * halo / d.step;  // below it the halo and the weights cost more than balance
+  const int64_t least = 8 * block + 4 * halo / d.step;  // below it the halo and the weights cost more than balance
   const int64_t work = d.batch * d.out_rows * d.outputs * d.kernel * l.group_channels;
   const bool alone = threads == 1 || work < kSmallWork;
   const int64_t wanted = alone ? 1 : ceil_div(4 * threads, d.batch);
@@ -55,12 +57,13 @@ Layout layout_of(const Dense& d, int threads) {
   l.group_units = ceil_div(l.group_panels, kMaxPanels);
   l.units = l.form == PackForm::depthwise ? ceil_div(d.channels, kPanel) : l.group_units * d.groups;
   l.tap = l.form == PackForm::panels ? panel_tap_elements(l.group_channels, l.dtype) : d.channels;
-  l.bf16_dot = SONANT_ISA_ID == SONANT_ID_avx512bf16 && d.precision == Precision::bf16 && l.dtype == DType::bf16;
+  l.bf16_dot = SONANT_BF16 && d.precision == Precision::bf16 && l.dtype == DType::bf16;
   l.integers = by_integers(d.precision) && l.form == PackForm::panels;
   if (l.integers && l.dtype != (d.precision == Precision::int8 ? DType::q8 : DType::i8)) {
     refuse("a dense op of precision int8 wants q8 weights, one of int8_row i8 weights");
   }
   l.fast_dot = l.integers && has_fast_dot();
+  l.matrix = SONANT_MATRIX && (l.bf16_dot || (l.integers && l.dtype == DType::i8));
   l.taps = ceil_div(d.kernel, d.phases);
   l.row = spread(l.integers   ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels).bytes(), 4)
                  : l.bf16_dot ? ceil_div(d.channels, 2)
@@ -102,6 +105,9 @@ void run_dense(const Dense& d, const Context& context) {
   const Layout l = layout_of(d, context.n_threads);
   const int64_t items = l.tiles * d.batch * l.unit_splits;
   context.for_each(items, 1, [&](int64_t begin, int64_t end) {
+#if SONANT_MATRIX
+    const MatrixRegisters registers;
+#endif
     Tile tile(d, l);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t part = i % l.unit_splits, last = (part + 1) * l.units / l.unit_splits;

@@ -22,14 +22,14 @@ void Tile::move_to(int64_t index) {
   const int64_t reach = (l_.taps - 1) * d_.tap_rows, last = d_.first + (q1_ - 1) * d_.step;
   low_ = d_.first + q0_ * d_.step + (reach < 0 ? reach : 0);
   high_ = last + (reach > 0 ? reach : 0) + 1;
-  const int64_t rows = high_ - low_;
-  input_ = static_cast<float*>(scratch(0, static_cast<size_t>(rows * l_.row) * 4));
+  const int64_t rows = high_ - low_, read = rows + (l_.matrix ? kMatrixRows * d_.step : 0);
+  input_ = static_cast<float*>(scratch(0, static_cast<size_t>(read * l_.row) * 4));
   fill();
   const bool more = index + 1 < d_.batch * l_.tiles && l_.unit_splits == 1;
   const char* next = reinterpret_cast<const char*>(d_.x + (b_ * d_.in_rows + last + 1) * d_.channels);
   const char* end = reinterpret_cast<const char*>(d_.x + d_.batch * d_.in_rows * d_.channels);
   const int64_t bytes = (q1_ - q0_) * d_.step * d_.channels * 4;
-  const int64_t blocks = ceil_div(q1_ - q0_, rows_at_once(kMaxPanels)) * l_.units;
+  const int64_t blocks = ceil_div(q1_ - q0_, l_.block_rows(kMaxPanels)) * l_.units;
   next_input_.start(next, !more || next > end ? 0 : bytes < end - next ? bytes : end - next, blocks);
 }
 
@@ -65,7 +65,7 @@ void Tile::fill_narrow(int64_t begin, int64_t end) {
   const int64_t some = kFloatsAtOnce / d_.channels > 0 ? kFloatsAtOnce / d_.channels : 1;
   auto* floats = static_cast<float*>(scratch(3, static_cast<size_t>(some * d_.channels) * 4));
   const auto put = [&](int64_t r, const float* x, bool rounded) {
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+#if SONANT_BF16
     if (l_.bf16_dot) return narrow_bf16(x, d_.channels, reinterpret_cast<uint16_t*>(at(r)));
 #endif
     to_integers(form, x, rounded, reinterpret_cast<char*>(at(r)));
@@ -97,14 +97,17 @@ void Tile::phase(int64_t index, int64_t p) {
   if (end > q1_) end = q1_;
   if (end <= begin) return;
   const Unit u = l_.form == PackForm::panels ? dense_unit(index, p, end - begin) : plain_unit(index, p);
-  alignas(64) float one[kMaxRows * kTile];
-  float* all = u.passes > 1 ? static_cast<float*>(scratch(2, static_cast<size_t>((end - begin) * kTile) * 4)) : nullptr;
-  const int64_t blocks = ceil_div(end - begin, rows_at_once(u.panels));
+  alignas(64) float one[kTileRows * kTile];
+  const int64_t block = l_.block_rows(u.panels), blocks = ceil_div(end - begin, block);
+  float* all =
+      u.passes > 1 ? static_cast<float*>(scratch(2, static_cast<size_t>(blocks * block * kTile) * 4)) : nullptr;
   for (int64_t i = 0; i < u.passes; ++i) {
     const Pass pass = pass_of(u, i);
     stream_weights(u, pass, blocks);
     for (int64_t k = 0, q = begin; k < blocks; ++k) {
-      const auto rows = static_cast<int>((end - begin) * (k + 1) / blocks - (q - begin));
+      const int64_t share =
+          l_.matrix ? (k + 1 < blocks ? (k + 1) * block : end - begin) : (end - begin) * (k + 1) / blocks;
+      const auto rows = static_cast<int>(share - (q - begin));
       const int64_t flat = b_ * d_.out_rows + q * d_.phases + p - d_.trim;
       const bool done = i + 1 == u.passes;
       float* tile = all ? all + (q - begin) * kTile : one;
@@ -162,7 +165,7 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   u.channel = group * (l_.integers ? row_form().group_bytes() : l_.group_channels);
   u.panels = static_cast<int>(ceil_div(u.width, kPanel));
   u.dtype = l_.dtype;
-  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.integers && rows >= 4 * rows_at_once(u.panels);
+  u.widen = u.dtype != DType::f32 && !l_.bf16_dot && !l_.integers && rows >= 4 * l_.block_rows(u.panels);
 
   Product& m = u.product;
   const int64_t row = l_.row * (l_.integers ? 4 : l_.bf16_dot ? 2 : 1);
@@ -180,7 +183,7 @@ Tile::Unit Tile::dense_unit(int64_t index, int64_t p, int64_t rows) const {
   const bool whole = u.dtype == DType::i8;  // its channels share one sum of integers
   const int64_t parts = m.taps > 1 ? m.taps : whole ? 1 : m.channels / 128;
   const int64_t together = parts > 0 && bytes > 0 ? kChunkBytes * parts / bytes : 1;
-  if (rows > 2 * rows_at_once(u.panels) && parts > 0) u.passes = ceil_div(parts, together > 0 ? together : 1);
+  if (rows > 2 * l_.block_rows(u.panels) && parts > 0) u.passes = ceil_div(parts, together > 0 ? together : 1);
   return u;
 }
 
@@ -194,8 +197,8 @@ Tile::Pass Tile::pass_of(const Unit& u, int64_t index) const {
     pass.taps = from * m.tap_step;
     weight = from * m.weight_tap_step;
     m.taps = to - from;
-  } else if (u.passes > 1) {  // from the first channel of a pair (bf16) or of a block (q8)
-    const int64_t unit = u.dtype == DType::q8 ? kQ8Block : 2, units = ceil_div(m.channels, unit);
+  } else if (u.passes > 1) {  // from the first channel of what one product sums (bf16) or of a block (q8)
+    const int64_t unit = u.dtype == DType::q8 ? kQ8Block : l_.matrix ? 32 : 2, units = ceil_div(m.channels, unit);
     const int64_t from = units * index / u.passes * unit, to = units * (index + 1) / u.passes * unit;
     pass.channel += from;
     weight = u.dtype == DType::q8 ? from / kQ8Block * kQ8Bytes : from * kPanel;
@@ -229,7 +232,7 @@ void Tile::multiply_block(const Unit& u, const Pass& pass, int64_t q, int rows, 
   if (l_.integers) return multiply_integers(pass, base, rows, u.panels, tile);
   if (l_.form == PackForm::depthwise) return multiply_depthwise(m, rows, u.width, tile);
   if (l_.form == PackForm::few) return multiply_few(m, rows, u.width, tile);
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+#if SONANT_BF16
   if (l_.bf16_dot) {
     m.input = reinterpret_cast<const uint16_t*>(base) + pass.taps + pass.channel;
     return multiply_bf16(m, rows, u.panels, tile);

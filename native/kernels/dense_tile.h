@@ -11,12 +11,15 @@ struct Layout {
   PackForm form;
   bool bf16_dot;            // bf16_dot: inputs stay in bf16 and meet paired weights
   bool integers, fast_dot;  // integers: of the inputs too (dense_round.h)
+  bool matrix;              // the products are made in registers for matrices
   DType dtype;
   int64_t group_channels, group_outputs, group_panels, group_units, units;
   int64_t tap, taps;  // weight elements (bytes for q8) of one tap; taps of the longest phase
   int64_t row;        // floats from one input row to the next in the tile
   int64_t q_begin, q_end, tiles;
   int64_t unit_splits;
+
+  int block_rows(int panels) const { return matrix ? kMatrixRows : rows_at_once(panels); }
 };
 
 // Several pieces become as many for every thread: the last one would have the others wait for it.

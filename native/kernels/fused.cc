@@ -251,7 +251,7 @@ inline void put(const float* tile, int rows, int64_t width, const Place& at, flo
 // What most lists begin with, done where a result is read: the bias, a residual, a factor.
 struct Beginning {
   int n = 0;  // steps that it covers
-  const float *bias = nullptr, *residual[kMaxRows];
+  const float *bias = nullptr, *residual[kTileRows];
   bool adds = false, scales = false;
   Vec factor;
 

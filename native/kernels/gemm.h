@@ -24,6 +24,9 @@ constexpr int kMaxPanels = 1, kMaxRows = 6;  // of 16 outputs: 12 of 16 register
 constexpr int kTile = kMaxPanels * static_cast<int>(kPanel);  // floats of a tile's row
 constexpr int rows_at_once(int panels) { return kMaxRows / panels; }
 
+constexpr int kMatrixRows = 32;                                    // at once, of those who have registers for matrices
+constexpr int kTileRows = SONANT_MATRIX ? kMatrixRows : kMaxRows;  // of a tile
+
 struct Product {
   const void* input = nullptr;  // of row 0 and tap 0; f32, or bf16 for multiply_bf16
   int64_t step = 0;             // elements from one output row's input to the next
@@ -50,7 +53,8 @@ struct Int8Product {
 // tile [rows][kTile] = the products with `panels` panels; 1 <= rows <= rows_at_once(panels). `dtype` is of the weights.
 void multiply(const Product& p, int rows, int panels, DType dtype, float* tile);
 
-// The same for inputs and weights in bf16 with the dot product of AVX512-BF16 (two channels a step); there only.
+// The same for inputs and weights in bf16 (two channels a step), where there is an instruction for it. With registers
+// for matrices: up to kMatrixRows rows; those up to the next multiple of 16 are read and written as well.
 void multiply_bf16(const Product& p, int rows, int panels, float* tile);
 
 // A row for it: an odd last channel is followed by a zero. Subnormal numbers become zero, which they are to the
@@ -65,7 +69,8 @@ void multiply_int8(const Int8Product& p, int rows, int panels, bool fast, float*
 bool has_fast_dot();
 
 // The products of a tap are summed as integers, exactly; taps in f32 in order: sum * (x scale * w scale). `fast` as
-// above; the rows must then have i8_row_offset(true) added.
+// above; the rows must then have i8_row_offset(true) added. With registers for matrices: up to kMatrixRows rows; those
+// up to the next multiple of 16 are read as well.
 void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* tile);
 int i8_row_offset(bool fast);
 

@@ -1,9 +1,11 @@
 // The product of bf16 inputs and paired bf16 weights, for processors that have the instruction.
 #include "gemm.h"
 
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+#if SONANT_ISA_ID >= SONANT_ID_avx512bf16
 
 namespace sonant::SONANT_ISA {
+
+#if !SONANT_MATRIX
 namespace {
 
 // R rows by V vectors of 16 outputs, two channels a step. An odd last channel of the input is followed by a zero, and
@@ -52,6 +54,7 @@ void multiply_bf16(const Product& p, int rows, int panels, float* tile) {
                                     columns<4, 4>, columns<5, 4>, columns<6, 4>};
   (panels == 2 ? kTwo : kOne)[rows - 1](p, tile);
 }
+#endif
 
 void narrow_bf16(const float* x, int64_t channels, uint16_t* row) {
   int64_t c = 0;

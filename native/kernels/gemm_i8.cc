@@ -1,7 +1,8 @@
 // Products of rows in integers with i8 weights: the whole reduction of a tap is exact, in integers, and scaled once.
-#include "../runtime/platform.h"
 #include "../simd/dot.h"
 #include "gemm.h"
+
+#if !SONANT_MATRIX
 
 namespace sonant::SONANT_ISA {
 namespace {
@@ -114,3 +115,5 @@ void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* t
 int i8_row_offset(bool fast) { return fast && kUnsignedRows<true> ? 128 : 0; }
 
 }  // namespace sonant::SONANT_ISA
+
+#endif

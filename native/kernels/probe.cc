@@ -1,6 +1,7 @@
 // The loops of the probe (runtime/probe.h): what one core does at best in this instruction set.
 #include "../runtime/isa.h"
 #include "../simd/dot.h"
+#include "../simd/matrix.h"
 #include "../simd/vec.h"
 #include "gemm.h"
 
@@ -29,7 +30,30 @@ int64_t f32(int64_t rounds) {
   return rounds * kSums * kWidth * 2;
 }
 
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+#if SONANT_MATRIX
+
+// Four sums that do not wait for each other keep the unit busy.
+template <void (*add0)(), void (*add1)(), void (*add2)(), void (*add3)()>
+int64_t matrix_rounds(int64_t rounds, int64_t operations) {
+  const MatrixRegisters registers;
+  clear<0>(), clear<1>(), clear<2>(), clear<3>(), clear<4>(), clear<5>(), clear<6>(), clear<7>();
+  for (int64_t r = 0; r < rounds; ++r) add0(), add1(), add2(), add3();
+  return rounds * 4 * operations;
+}
+
+int64_t bf16(int64_t rounds) {
+  return matrix_rounds<add_bf16<0, 4, 6>, add_bf16<1, 4, 7>, add_bf16<2, 5, 6>, add_bf16<3, 5, 7>>(rounds,
+                                                                                                   16 * 16 * 32 * 2);
+}
+
+int64_t int8(int64_t rounds) {
+  return matrix_rounds<add_bytes<0, 4, 6>, add_bytes<1, 4, 7>, add_bytes<2, 5, 6>, add_bytes<3, 5, 7>>(
+      rounds, 16 * 16 * 64 * 2);
+}
+
+#else
+
+#if SONANT_BF16
 int64_t bf16(int64_t rounds) {
   __m512 s[kSums];
   for (int i = 0; i < kSums; ++i) s[i] = _mm512_set1_ps(1e-3f * static_cast<float>(i));
@@ -68,6 +92,8 @@ int64_t int8_rounds(int64_t rounds) {
 
 int64_t int8(int64_t rounds) { return has_fast_dot() ? int8_rounds<true>(rounds) : int8_rounds<false>(rounds); }
 
+#endif
+
 float read(const float* data, int64_t n) {
   constexpr int kReads = 8;
   Vec s[kReads];
@@ -85,11 +111,16 @@ float read(const float* data, int64_t n) {
 Probes probes() {
   Probes p;
   p.f32 = f32;
-#if SONANT_ISA_ID == SONANT_ID_avx512bf16
+#if SONANT_BF16
   p.bf16 = bf16;
 #endif
   p.int8 = int8;
-  p.fast_int8 = has_fast_dot();
+  if (has_fast_dot()) p.fast = {"int8"};
+#if SONANT_BF16
+  // Measured (docs/log.md): in registers for matrices the products of bytes take half the time, but their rows and sums
+  // have to be scaled, tap by tap, and that takes more.
+  p.fast.insert(SONANT_MATRIX ? p.fast.begin() : p.fast.end(), "bf16");
+#endif
   p.read = read;
   return p;
 }

@@ -1,4 +1,4 @@
-// The kernel table of one instruction set. avx512bf16 differs from avx512 only in the ops that have a precision.
+// The kernel table of one instruction set. avx512bf16 and amx differ from avx512 only in the ops that have a precision.
 #include "../runtime/isa.h"
 
 namespace sonant {

@@ -1,7 +1,7 @@
 #include "isa.h"
 
+#include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "platform.h"
 
@@ -16,6 +16,7 @@ SONANT_DECLARE_TABLE(generic)
 SONANT_DECLARE_TABLE(avx2)
 SONANT_DECLARE_TABLE(avx512)
 SONANT_DECLARE_TABLE(avx512bf16)
+SONANT_DECLARE_TABLE(amx)
 #elif defined(__aarch64__)
 SONANT_DECLARE_TABLE(neon)
 #endif
@@ -37,6 +38,7 @@ const std::vector<Isa>& all_isas() {
     {"avx2", cpu.avx2, avx2::table},
     {"avx512", cpu.avx512, avx512::table},
     {"avx512bf16", cpu.avx512bf16, avx512bf16::table},
+    {"amx", cpu.amx, amx::table},
 #elif defined(__aarch64__)
     {"neon", cpu.neon, neon::table},
 #endif
@@ -52,7 +54,8 @@ std::vector<std::string> available_isas() {
   for (const Isa& isa : all_isas()) {
     if (isa.available) names.push_back(isa.name);
   }
-  if (cpu_features().slow_bf16) std::swap(names[names.size() - 2], names[names.size() - 1]);
+  const auto bf16 = std::find(names.begin(), names.end(), "avx512bf16");
+  if (cpu_features().slow_bf16) std::iter_swap(bf16 - 1, bf16);  // with avx512
   return names;
 }
 

@@ -19,7 +19,8 @@ struct Probes {
   int64_t (*bf16)(int64_t rounds) = nullptr;
   int64_t (*int8)(int64_t rounds) = nullptr;
   float (*read)(const float* data, int64_t n) = nullptr;
-  bool fast_int8 = false;  // the machine has an instruction for it
+  // bf16 and int8, where the machine has an instruction for them; first what convolutions are faster with.
+  std::vector<const char*> fast;
 };
 
 // The kernel of every opcode; null where an op has none (pointwise ops come as step lists, reshape and loop are no
@@ -29,7 +30,7 @@ struct KernelTable {
   Probes probes;
 };
 
-// Names, the fastest last: generic, avx2, avx512, avx512bf16 or generic, neon.
+// Names, the fastest last: generic, avx2, avx512, avx512bf16, amx or generic, neon.
 std::vector<std::string> available_isas();
 
 // Throws std::invalid_argument for a name that is not among available_isas().

@@ -22,6 +22,7 @@
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -47,6 +48,18 @@ bool has_neon_dot() {
 #endif
 
 #if defined(__x86_64__) || defined(__i386__)
+// Tile registers are 8 KiB more to save at every switch of threads: a process has to ask for them.
+bool may_use_tiles(unsigned xcr0) {
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr unsigned kSavesTiles = 3u << 17;
+  constexpr long kAskForFeature = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of Linux 5.16
+  return (xcr0 & kSavesTiles) == kSavesTiles && syscall(SYS_arch_prctl, kAskForFeature, kTileData) == 0;
+#else
+  static_cast<void>(xcr0);
+  return false;
+#endif
+}
+
 CpuFeatures find_features() {
   CpuFeatures found;
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -63,10 +76,13 @@ CpuFeatures find_features() {
   found.avx2 = saves_ymm && (b & kAvx2) != 0;
   found.avx512 = found.avx2 && saves_zmm && (b & kAvx512) == kAvx512;
   found.avx512_vnni = found.avx512 && (c & (1u << 11)) != 0;
+  constexpr unsigned kTileBf16 = 1u << 22, kTile = 1u << 24, kTileInt8 = 1u << 25, kAmx = kTileBf16 | kTile | kTileInt8;
+  const bool has_tiles = (d & kAmx) == kAmx;
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
     found.avx_vnni = found.avx2 && (a & (1u << 4)) != 0;
     found.avx512bf16 = found.avx512 && (a & (1u << 5)) != 0;
   }
+  found.amx = has_tiles && found.avx512bf16 && found.avx512_vnni && may_use_tiles(xcr0);
   // Measured (docs/log.md): full rate on AMD's Zen 4 and 5, half rate on Intel's Sapphire Rapids.
   constexpr unsigned kFromAuthenticAMD = 0x68747541;  // "Auth"
   found.slow_bf16 = found.avx512bf16 && __get_cpuid(0, &a, &b, &c, &d) != 0 && b != kFromAuthenticAMD;

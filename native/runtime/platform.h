@@ -12,6 +12,7 @@ struct CpuFeatures {
   bool avx512 = false;      // AVX-512 F, BW, DQ, VL
   bool avx512bf16 = false;  // and BF16
   bool slow_bf16 = false;   // whose dot product runs at half the rate of the f32 one
+  bool amx = false;         // and tile registers for products of bf16 and of bytes, which this process may use
   bool neon = false;
   // Products of bytes in fours (integers, so that the bits are the same without): of 256 and of 512 bits, of NEON.
   bool avx_vnni = false, avx512_vnni = false, neon_dot = false;

@@ -1,7 +1,8 @@
 // One vector type per instruction set, so that a kernel is written once and compiled for each.
 //
-// A kernel file is compiled with -DSONANT_ISA=<avx512bf16|avx512|avx2|neon|generic> and the flags of that set; all that
-// depends on it lives in `namespace sonant::SONANT_ISA`, so no inline function of one set can be linked into another.
+// A kernel file is compiled with -DSONANT_ISA=<amx|avx512bf16|avx512|avx2|neon|generic> and the flags of that set; all
+// that depends on it lives in `namespace sonant::SONANT_ISA`, so no inline function of one set can be linked into
+// another.
 //
 // The wrapper: Vec (kWidth floats), IVec (as many int32), Mask. Free functions:
 //   zero() set1(x) load(p) store(p, v) load_n(p, n) store_n(p, v, n)       n <= kWidth lanes, the rest read as zero
@@ -24,7 +25,16 @@
 #define SONANT_ID_avx2 3
 #define SONANT_ID_avx512 4
 #define SONANT_ID_avx512bf16 5
+#define SONANT_ID_amx 6
 #define SONANT_ISA_ID SONANT_JOIN(SONANT_ID_, SONANT_ISA)
+
+// Whether there are registers for matrices (matrix.h), and products of bf16 at all.
+#if SONANT_ISA_ID == SONANT_ID_amx || defined(SONANT_EMULATE_MATRIX)
+#define SONANT_MATRIX 1
+#else
+#define SONANT_MATRIX 0
+#endif
+#define SONANT_BF16 (SONANT_MATRIX || SONANT_ISA_ID == SONANT_ID_avx512bf16)
 
 #if SONANT_ISA_ID >= SONANT_ID_avx512
 #include "vec_avx512.h"

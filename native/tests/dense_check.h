@@ -65,24 +65,37 @@ inline float rounded(float x, DType dtype) {
   return x;
 }
 
-// Rows of `channels` numbers in blocks of 32: q8 (an f16 scale) or the precision int8 (an f32 one).
-inline void round_blocks(Floats& v, int64_t channels, bool half_scale) {
+// What the rounding of a row multiplies or divides by: weights of q8 divide by an f16 scale, of i8 by an f32 one; rows of
+// x are multiplied by its inverse.
+enum class Rounding { q8, i8, row };
+
+// Rows of `channels` numbers in blocks of `size`.
+inline void round_blocks(Floats& v, int64_t channels, int64_t size, Rounding how) {
   for (int64_t row = 0; row < static_cast<int64_t>(v.size()); row += channels)
-    for (int64_t c = 0; c < channels; c += 32) {
+    for (int64_t c = 0; c < channels; c += size) {
       float* x = v.data() + row + c;
-      const int64_t n = std::min<int64_t>(32, channels - c);
+      const int64_t n = std::min(size, channels - c);
       float top = 0;
       for (int64_t i = 0; i < n; ++i) top = std::max(top, std::fabs(x[i]));
-      const float scale = half_scale ? rounded(top / 127, DType::f16) : top / 127;
+      const float scale = how == Rounding::q8 ? rounded(top / 127, DType::f16) : top / 127;
       for (int64_t i = 0; i < n; ++i)
-        x[i] = scale == 0 ? 0 : std::nearbyint(half_scale ? x[i] / scale : x[i] * (127 / top)) * scale;
+        x[i] = scale == 0 ? 0 : std::nearbyint(how == Rounding::row ? x[i] * (127 / top) : x[i] / scale) * scale;
     }
 }
 
 // Weights [..., channels] as their dtype holds them.
 inline void round_weights(Floats& w, int64_t channels, DType dtype) {
-  if (dtype == DType::q8) return round_blocks(w, channels, true);
+  if (dtype == DType::q8) return round_blocks(w, channels, 32, Rounding::q8);
+  if (dtype == DType::i8) return round_blocks(w, channels, channels, Rounding::i8);
   for (float& v : w) v = rounded(v, dtype);
+}
+
+// Rows of x as the precision reads them.
+inline void round_rows(Floats& x, int64_t channels, Precision precision) {
+  if (precision == Precision::int8) return round_blocks(x, channels, 32, Rounding::row);
+  if (precision == Precision::int8_row) return round_blocks(x, channels, channels, Rounding::row);
+  if (precision == Precision::bf16)
+    for (float& v : x) v = rounded(v, DType::bf16);
 }
 
 inline double real_of(int64_t bits) {

@@ -7,6 +7,13 @@
 using namespace harness;
 namespace isa = sonant::SONANT_ISA;
 
+#ifdef SONANT_EMULATE_MATRIX
+void isa::narrow_bf16(const float* x, int64_t channels, uint16_t* row) {
+  for (int64_t c = 0; c < channels; ++c) row[c] = to_bf16(x[c]);
+  if (channels % 2) row[channels] = 0;
+}
+#endif
+
 namespace {
 
 struct Conv {
@@ -26,12 +33,6 @@ int64_t out_rows(const Conv& s) {
   return (s.t + s.left + s.right - (s.k - 1) * s.dilation - 1) / s.stride + 1;
 }
 
-void round_input(const Conv& s, Floats& x) {
-  if (s.precision == Precision::int8) round_blocks(x, s.c / s.groups, false);
-  if (s.precision == Precision::bf16)
-    for (float& v : x) v = rounded(v, DType::bf16);
-}
-
 // Everything random of one case.
 struct Data {
   Floats x, w, bias, state;
@@ -44,7 +45,7 @@ struct Data {
     round_weights(w, s.c / s.groups, s.dtype);
     for (const Dims& d : s.pro_dims) pro.push_back(random(product(d)));
     for (const Dims& d : s.epi_dims) epi.push_back(random(product(d)));
-    round_input(s, state);
+    round_rows(state, s.c / s.groups, s.precision);
     for (Floats& p : pro)
       for (float& v : p) v += v < 0 ? -0.5f : 0.5f;  // alpha away from zero
   }
@@ -53,7 +54,7 @@ struct Data {
 std::vector<double> expected(const Conv& s, const Data& d, std::vector<int32_t>& slots) {
   std::vector<double> x = reference_steps(s.pro, {d.x.begin(), d.x.end()}, {s.b, s.t, s.c}, d.pro, s.pro_dims);
   Floats narrow(x.begin(), x.end());
-  round_input(s, narrow);
+  round_rows(narrow, s.c / s.groups, s.precision);
   if (s.precision != Precision::f32) x.assign(narrow.begin(), narrow.end());
   const int64_t rows = out_rows(s), cg = s.c / s.groups, ng = s.n / s.groups, kept = s.context > 0 ? s.context : 0;
   std::vector<double> y(static_cast<size_t>(s.b * rows * s.n));
@@ -119,11 +120,12 @@ Floats check(const char* name, const Conv& s) {
 }
 
 std::vector<Precision> precisions(DType dtype) {
+  if (dtype == DType::i8) return {Precision::int8_row};
   return {Precision::f32, dtype == DType::q8 ? Precision::int8 : Precision::bf16};
 }
 
 void shapes() {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8})
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8, DType::i8})
     for (Precision precision : precisions(dtype)) {
       for (int64_t n : {1, 22, 33, 64})
         for (int64_t c : {1, 9, 17, 64})
@@ -148,7 +150,7 @@ void shapes() {
 }
 
 void groups() {
-  for (DType dtype : {DType::f32, DType::bf16, DType::q8})
+  for (DType dtype : {DType::f32, DType::bf16, DType::q8, DType::i8})
     for (int64_t t : {1, 7, 50})
       for (int64_t c : {3, 32, 70}) {
         Conv s;
@@ -160,7 +162,7 @@ void groups() {
         }
         Conv g;
         g.t = t, g.c = 6 * 5, g.n = 6 * 7, g.groups = 6, g.k = 3, g.left = g.right = 1, g.dtype = dtype,
-        g.precision = precisions(dtype)[1];
+        g.precision = precisions(dtype).back();
         check("groups", g);
         g.transposed = true, g.stride = 2;
         check("groups transposed", g);
@@ -260,7 +262,7 @@ void chunks(Conv s, const std::vector<int64_t>& sizes) {
 }
 
 void states() {
-  for (DType dtype : {DType::f32, DType::bf16, DType::q8})
+  for (DType dtype : {DType::f32, DType::bf16, DType::q8, DType::i8})
     for (Precision precision : precisions(dtype)) {
       Conv s;
       s.b = 2, s.t = 34, s.c = 19, s.n = 37, s.k = 3, s.dilation = 4, s.context = 8, s.dtype = dtype;
@@ -300,13 +302,13 @@ void rows_alone(DType dtype, Precision precision) {
     round_weights(w, c, dtype);
     const Floats all = run_linear(x, w, bias, t, n, c, dtype, 2, precision);
     Floats read = x;
-    if (precision == Precision::int8) round_blocks(read, c, false);
+    round_rows(read, c, precision);
     std::vector<double> want(all.size());
     for (int64_t i = 0; i < t * n; ++i) {
       want[i] = bias[i % n];
       for (int64_t k = 0; k < c; ++k) want[i] += static_cast<double>(read[i / n * c + k]) * w[i % n * c + k];
     }
-    close("linear", all, want, 5e-6);
+    close("linear", all, want, precision == Precision::bf16 ? 4e-5 : 5e-6);
     for (int64_t from = 0, size = 1; from + size <= t; from += size, ++size) {
       Floats some(x.begin() + from * c, x.begin() + (from + size) * c);
       const Floats y = run_linear(some, w, bias, size, n, c, dtype, 1, precision);
@@ -367,6 +369,8 @@ int main() {
   states();
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8}) rows_alone(dtype, Precision::f32);
   rows_alone(DType::q8, Precision::int8);
+  rows_alone(DType::bf16, Precision::bf16);
+  rows_alone(DType::i8, Precision::int8_row);
   ways_of_bytes();
   in_place();
   return report();

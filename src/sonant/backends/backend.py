@@ -131,8 +131,8 @@ class Backend(Protocol):
     name: str
 
     @property
-    def fast(self) -> frozenset[str]:
-        """Of the precisions of dense ops (opset.py), those whose products are faster here than in f32."""
+    def fast(self) -> tuple[str, ...]:
+        """Of the precisions of dense ops (opset.py), those that are faster here than f32; the fastest first."""
         ...
 
     def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> Executable:

@@ -172,7 +172,7 @@ class _PackNames:
     """A backend for a driver to load its Programs on; only notes what the native one calls the files it keeps."""
 
     name = "pack names"
-    fast: frozenset[str] = frozenset()
+    fast: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         from sonant.backends.native.kept import kept_names

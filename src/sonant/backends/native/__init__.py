@@ -51,8 +51,8 @@ class NativeBackend:
         if isa is not None and isa not in available:
             raise UnknownName("instruction set", isa, available)
         self.threads, self.isa = threads, isa or available[-1]
-        products = {"bf16": ("bf16",), "int8": ("int8", "int8_row")}
-        self.fast = frozenset(p for kind in _native.fast_products(self.isa) for p in products[kind])
+        products = {"bf16": ("bf16",), "int8": ("int8_row", "int8")}
+        self.fast = tuple(p for kind in _native.fast_products(self.isa) for p in products[kind])
         self.pool = _native.Pool(threads)
         self._packs: WeakSet[PackedWeights] = WeakSet()
         self._workspace_bytes = 0

@@ -37,7 +37,7 @@ class TimedBackend:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def fast(self) -> frozenset[str]:
+    def fast(self) -> tuple[str, ...]:
         return self.inner.fast
 
     def load(self, program: Program | Recipe, weights: Weights, *, cache: Path | None = None) -> _TimedExecutable:

@@ -26,7 +26,7 @@ class NumpyBackend:
     """Runs Programs in NumPy. `dtype` is the type of all floating arithmetic (float64 to measure rounding)."""
 
     name = "numpy"
-    fast: frozenset[str] = frozenset()
+    fast: tuple[str, ...] = ()
 
     def __init__(self, dtype: type[np.floating[Any]] = np.float32) -> None:
         self.dtype = np.dtype(dtype)

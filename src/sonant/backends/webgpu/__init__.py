@@ -35,7 +35,7 @@ class WebGpuBackend:
     """
 
     name = "webgpu"
-    fast: frozenset[str] = frozenset()
+    fast: tuple[str, ...] = ()
 
     def __init__(self, *, adapter: str | None = None) -> None:
         self.device = Device(adapter)

@@ -42,7 +42,8 @@ CAPABILITIES = Capabilities(
 
 def automatic(backend: Backend) -> str:
     """The precision that is fastest on `backend` of those that keep the speech."""
-    return "int8" if "int8_row" in backend.fast else "bf16" if "bf16" in backend.fast else "f32"
+    made_of = {"int8_row": "int8", "bf16": "bf16"}
+    return next((made_of[products] for products in backend.fast if products in made_of), "f32")
 
 
 class KokoroDriver:
