@@ -65,8 +65,8 @@ inline float rounded(float x, DType dtype) {
   return x;
 }
 
-// What the rounding of a row multiplies or divides by: weights of q8 divide by an f16 scale, of i8 by an f32 one; rows of
-// x are multiplied by its inverse.
+// What the rounding of a row multiplies or divides by: weights of q8 divide by an f16 scale, of i8 by an f32 one; rows
+// of x are multiplied by its inverse.
 enum class Rounding { q8, i8, row };
 
 // Rows of `channels` numbers in blocks of `size`.
