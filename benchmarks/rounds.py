@@ -52,11 +52,16 @@ class Turn:
             self._file = None
 
 
+def usual(more: Mapping[str, str]) -> dict[str, str]:
+    """This environment as a user's, and `more`: whoever develops may have told Python to write no compiled files, and
+    without them a start is mostly compiling."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | dict(more)
+
+
 def output_of(command: list[str], environment: Mapping[str, str]) -> tuple[str, float]:
     """What a process writes, and how many cores other work kept busy meanwhile. Raises Failed."""
     own, busy, began = _children_s(), busy_s(), time.time()
-    variables = {**os.environ, **environment}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=usual(environment), capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failed(last_line(done.stderr))
     other_cores = (busy_s() - busy - (_children_s() - own)) / (time.time() - began)
@@ -68,7 +73,7 @@ def first_byte_s(command: list[str], environment: Mapping[str, str]) -> tuple[fl
     Raises Failed."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        command, env=usual(environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
     )
     assert process.stdout is not None
     assert process.stderr is not None

@@ -10,12 +10,13 @@ medians in seconds, and the spread.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+
+from rounds import usual
 
 TEXT = "The birch canoe slid on the smooth planks."
 # What the command does before it loads a model, in its order.
@@ -25,22 +26,17 @@ ENGINE = f"{COMMAND}; import sonant.engine.load, sonant.backends.native, sonant.
          "sonant.families.kokoro.weights"
 
 
-def environment() -> dict[str, str]:
-    """As a user's: whoever develops may have told Python to write no compiled files."""
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE",)}
-
-
 def finished(command: Sequence[str]) -> float:
     """Seconds until the command has ended."""
     began = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=usual({}))
     return time.perf_counter() - began
 
 
 def first_byte(command: Sequence[str]) -> tuple[float, float]:
     """Seconds until the first byte of standard output, and until the end."""
     began = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=environment()) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=usual({})) as process:
         assert process.stdout is not None
         process.stdout.read(1)
         first = time.perf_counter() - began
