@@ -1,9 +1,9 @@
 #include "dense.h"
 
 #include "../simd/matrix.h"
-#include "dense_pairs.h"
 #include "dense_round.h"
 #include "dense_tile.h"
+#include "dense_winograd.h"
 #include "state.h"
 
 namespace sonant::SONANT_ISA {
@@ -101,7 +101,7 @@ Dense convolution(const Call& call, const Context& context, int64_t groups, int6
 
 void run_dense(const Dense& d, const Context& context) {
   if (d.out_rows <= 0 || d.batch <= 0) return;
-  if (by_pairs(d)) return run_pairs(d, context);
+  if (by_winograd(d)) return run_winograd(d, context);
   const Layout l = layout_of(d, context.n_threads);
   const int64_t items = l.tiles * d.batch * l.unit_splits;
   context.for_each(items, 1, [&](int64_t begin, int64_t end) {

@@ -211,18 +211,18 @@ void fused() {
   lists(s);
 }
 
-// Convolutions long enough to be made by pairs, with a last pair and a last block of every kind.
-void pairs() {
-  for (int64_t k : {3, 5, 11})
+// Convolutions long enough to be made by fours of rows, with a last four and a last block of every kind.
+void winograd() {
+  for (int64_t k : {3, 4, 7, 11, 13})
     for (int64_t dilation : {1, 2, 5})
       for (int64_t n : {22, 33, 70})
-        for (int64_t t : {256, 257, 263, 701}) {
+        for (int64_t t : {256, 257, 258, 259, 263, 701}) {
           Conv s;
           s.b = 2, s.t = t, s.c = t == 263 ? 128 : 35, s.n = n, s.k = k, s.dilation = dilation;
           s.left = (k - 1) * dilation, s.right = t == 701 ? 3 : 0, s.pro = {{Op::leaky_relu, {0, 0.1}}};
           if (t == 701) s.left = 1, s.t += (k - 1) * dilation;
           s.epi = {{Op::add, {0, 1}}}, s.epi_dims = {{s.b, out_rows(s), n}};
-          check("pairs", s);
+          check("winograd", s);
         }
 }
 
@@ -365,7 +365,7 @@ int main() {
   shapes();
   groups();
   fused();
-  pairs();
+  winograd();
   states();
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8}) rows_alone(dtype, Precision::f32);
   rows_alone(DType::q8, Precision::int8);
