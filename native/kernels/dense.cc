@@ -65,7 +65,8 @@ Layout layout_of(const Dense& d, int threads) {
   l.fast_dot = l.integers && has_fast_dot();
   l.matrix = SONANT_MATRIX && (l.bf16_dot || (l.integers && l.dtype == DType::i8));
   l.taps = ceil_div(d.kernel, d.phases);
-  l.row = spread(l.integers   ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels).bytes(), 4)
+  const int width = l.dtype == DType::i8 ? i8_row_bytes(l.fast_dot) : 1;
+  l.row = spread(l.integers   ? ceil_div(Int8Row(d.precision, d.groups, l.group_channels, 0, width).bytes(), 4)
                  : l.bf16_dot ? ceil_div(d.channels, 2)
                               : d.channels);
   l.q_begin = d.trim / d.phases;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "../simd/vec.h"
+#include "../simd/dot.h"
 
 namespace sonant::SONANT_ISA {
 namespace {
@@ -64,6 +64,9 @@ void to_integers(const Int8Row& form, const float* x, bool rounded, char* row) {
     each_vector(x + at, n, [&](Vec v, int64_t i, int64_t) {
       const IVec whole = to_int(v * inverse);
       total = total + whole;
+#if SONANT_ISA_ID == SONANT_ID_avx2
+      if (form.width == 2) return store_pairs(reinterpret_cast<char*>(to + 2 * i), whole);
+#endif
       store_bytes(to + i, whole + offset);
     });
     // What a block rounded before has for its largest magnitude is 127 times the scale: the same scale from both.

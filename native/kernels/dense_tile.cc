@@ -262,8 +262,8 @@ void Tile::multiply_integers(const Pass& pass, const float* base, int rows, int 
 }
 
 Int8Row Tile::row_form() const {
-  const int offset = l_.dtype == DType::i8 ? i8_row_offset(l_.fast_dot) : 0;
-  return {d_.precision, d_.groups, l_.group_channels, offset};
+  if (l_.dtype != DType::i8) return {d_.precision, d_.groups, l_.group_channels};
+  return {d_.precision, d_.groups, l_.group_channels, i8_row_offset(l_.fast_dot), i8_row_bytes(l_.fast_dot)};
 }
 
 }  // namespace sonant::SONANT_ISA

@@ -69,10 +69,11 @@ void multiply_int8(const Int8Product& p, int rows, int panels, bool fast, float*
 bool has_fast_dot();
 
 // The products of a tap are summed as integers, exactly; taps in f32 in order: sum * (x scale * w scale). `fast` as
-// above; the rows must then have i8_row_offset(true) added. With registers for matrices: up to kMatrixRows rows; those
-// up to the next multiple of 16 are read as well.
+// above; i8_row_offset(fast) must have been added to the integers of the rows, which take i8_row_bytes(fast) each. With
+// registers for matrices: up to kMatrixRows rows; those up to the next multiple of 16 are read as well.
 void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* tile);
 int i8_row_offset(bool fast);
+int i8_row_bytes(bool fast);
 
 // Each of `width` <= 32 neighbouring channels with its own weight at each tap.
 void multiply_depthwise(const Product& p, int rows, int64_t width, float* tile);

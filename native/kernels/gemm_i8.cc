@@ -14,6 +14,41 @@ inline const char* place(const char* tap, int64_t panel_step, int column, int j,
   return tap + (j / kPanelVectors ? panel_step : 0) + size * (column + j % kPanelVectors * kWidth);
 }
 
+// Rows of integers in 16 bits (PairRow), where there is no instruction for bytes.
+constexpr bool kPairRows = SONANT_ISA_ID == SONANT_ID_avx2;
+
+// Bytes of four integers of a row.
+template <bool kFast>
+constexpr int kFourBytes = kFast || !kPairRows ? 4 : 8;
+
+// The products of four channels of R rows, `step` bytes apart, with V vectors of outputs.
+template <bool kFast, int R, int V>
+inline void add_products(const char* x, int64_t step, const IVec (&four)[V], IVec (&sum)[R][V]) {
+#if SONANT_ISA_ID == SONANT_ID_avx2
+  if constexpr (!kFast) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      IVec pair[V];
+#pragma GCC unroll 8
+      for (int j = 0; j < V; ++j) pair[j] = half ? PairRow::second_fourth(four[j]) : PairRow::first_third(four[j]);
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        const PairRow own(x + i * step + 4 * half);
+#pragma GCC unroll 8
+        for (int j = 0; j < V; ++j) sum[i][j] = own.add_products(sum[i][j], pair[j]);
+      }
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 12
+  for (int i = 0; i < R; ++i) {
+    const RowOfFour<kFast> own(reinterpret_cast<const int8_t*>(x + i * step));
+#pragma GCC unroll 8
+    for (int j = 0; j < V; ++j) sum[i][j] = own.add_products(sum[i][j], four[j]);
+  }
+}
+
 // R rows by V vectors of outputs.
 template <bool kFast, int R, int V>
 void columns(const Int8Product& p, int column, float* tile) {
@@ -34,12 +69,7 @@ void columns(const Int8Product& p, int column, float* tile) {
       IVec four[V];
 #pragma GCC unroll 8
       for (int j = 0; j < V; ++j) four[j] = load_bytes(place(w + n * 4 * kPanel, p.panel_step, column, j));
-#pragma GCC unroll 12
-      for (int i = 0; i < R; ++i) {
-        const RowOfFour<kFast> own(reinterpret_cast<const int8_t*>(x + i * p.step + 4 * n));
-#pragma GCC unroll 8
-        for (int j = 0; j < V; ++j) sum[i][j] = own.add_products(sum[i][j], four[j]);
-      }
+      add_products<kFast>(x + n * kFourBytes<kFast>, p.step, four, sum);
     }
     Vec scale[V];
 #pragma GCC unroll 8
@@ -69,7 +99,6 @@ constexpr int vectors(int rows) {
   return rows <= 1 ? kPanelVectors : 4;
 #endif
 }
-constexpr int kRows = SONANT_ISA_ID == SONANT_ID_avx2 ? 4 : kMaxRows;
 
 template <bool kFast, int R = 1>
 void one_panel(const Int8Product& p, int rows, float* tile) {
@@ -78,7 +107,7 @@ void one_panel(const Int8Product& p, int rows, float* tile) {
     for (int column = 0; column < kPanel; column += V * kWidth) columns<kFast, R, V>(p, column, tile);
     return;
   }
-  if constexpr (R < kRows) one_panel<kFast, R + 1>(p, rows, tile);
+  if constexpr (R < kMaxRows) one_panel<kFast, R + 1>(p, rows, tile);
 }
 
 template <bool kFast, int R = 1>
@@ -92,7 +121,7 @@ void any(const Int8Product& p, int rows, int panels, float* tile) {
   if constexpr (kMaxPanels == 2) {
     if (panels == 2) return two_panels<kFast>(p, rows, tile);
   }
-  const int parts = (rows + kRows - 1) / kRows;
+  const int parts = (rows + kMaxRows - 1) / kMaxRows;
   for (int i = 0, from = 0; i < parts; ++i) {
     const int to = rows * (i + 1) / parts;
     Int8Product part = p;
@@ -113,6 +142,8 @@ void multiply_i8(const Int8Product& p, int rows, int panels, bool fast, float* t
 }
 
 int i8_row_offset(bool fast) { return fast && kUnsignedRows<true> ? 128 : 0; }
+
+int i8_row_bytes(bool fast) { return fast || !kPairRows ? 1 : 2; }
 
 }  // namespace sonant::SONANT_ISA
 

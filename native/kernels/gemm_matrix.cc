@@ -161,6 +161,8 @@ void multiply_i8(const Int8Product& p, int rows, int panels, bool, float* tile) 
 
 int i8_row_offset(bool) { return 128; }
 
+int i8_row_bytes(bool) { return 1; }
+
 }  // namespace sonant::SONANT_ISA
 
 #endif
