@@ -13,6 +13,7 @@ import pytest
 from sonant import _native as native
 from sonant.backends.native import NativeBackend
 from sonant.backends.native.lower import plan_of, single_as_steps
+from sonant.errors import BackendError
 from sonant.program import ops, opset
 from sonant.program.program import Program
 
@@ -316,6 +317,14 @@ def test_a_run_brings_what_its_plan_was_made_for() -> None:
     plan = native.Plan(np.array([1, 2, 0]), NONE, 1, 0, 0, 0, "generic")
     with pytest.raises(ValueError, match="another number of inputs, outputs or states"):
         plan.run(NONE, NONE, native.States(NONE), native.Pool(1))
+
+
+def test_a_prepared_run_wants_its_arrays_as_they_are() -> None:
+    p = Program("sum")
+    p.outputs = [ops.add(p.input("x", (4, 2)), 1.0)]
+    executable = NativeBackend(threads=1).load(p, {})
+    with pytest.raises(BackendError, match="contiguous"):
+        executable.prepare({"x": np.zeros((2, 4), np.float32).T})
 
 
 def test_addresses_may_be_unsigned() -> None:

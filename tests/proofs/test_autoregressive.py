@@ -152,6 +152,21 @@ def assert_same_stream(name: str, found: Stream, wanted: Stream) -> None:
     assert_same(name, np.array(found.logits), np.array(wanted.logits))
 
 
+def test_a_prepared_run_is_the_run_of_what_its_inputs_hold(each: Iterator[tuple[str, Model]]) -> None:
+    for name, model in each:
+        for streams in (STREAMS[:1], STREAMS[:3]):
+            found, wanted = model.step.create_states(8), model.step.create_states(8)
+            for s in streams:
+                model.start(found, s)
+                model.start(wanted, s)
+            given = choices(streams)
+            prepared = model.step.prepare(given, states=found)
+            for temperature in (1.0, 0.3, 2.0):
+                given["temperature"][:] = temperature
+                for a, b in zip(prepared.run(), model.step.run(given, states=wanted), strict=True):
+                    np.testing.assert_array_equal(a, b, err_msg=name)
+
+
 def test_the_streams_differ_and_end_by_themselves(models: dict[str, Model]) -> None:
     streams = [alone(models["numpy"], s) for s in STREAMS]
     assert len({tuple(s.tokens) for s in streams}) == len(streams)

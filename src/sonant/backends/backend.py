@@ -108,6 +108,14 @@ class States(Protocol):
     def write(self, name: str, row: int, value: np.ndarray) -> None: ...
 
 
+class Prepared(Protocol):
+    """A run that is made again and again. One at a time."""
+
+    def run(self, *, threads: int | None = None) -> Sequence[np.ndarray]:
+        """The outputs for what the inputs hold now; the next run may write to the same arrays."""
+        ...
+
+
 class Executable(Protocol):
     """A Program made ready by a backend: lowered, weights packed. Safe to run from several threads at once."""
 
@@ -118,6 +126,10 @@ class Executable(Protocol):
             cancel: CancelFlag | None = None, threads: int | None = None) -> list[np.ndarray]:
         """The outputs in order. Sizes are bound by the shapes of `inputs`. threads: how many of the backend's may
         compute, by default all; so that two runs side by side share them."""
+        ...
+
+    def prepare(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None) -> Prepared:
+        """Runs of these very arrays, contiguous ones, whose numbers change in between."""
         ...
 
     def create_states(self, n_rows: int) -> States: ...
@@ -144,6 +156,16 @@ class Backend(Protocol):
                  cache: Path | None = None) -> Sequence[Executable]:
         """An executable for each; a weight that several of them use is held once."""
         ...
+
+
+class Repeated:
+    """A Prepared of a backend that has nothing to prepare."""
+
+    def __init__(self, executable: Executable, inputs: Mapping[str, np.ndarray], states: States | None) -> None:
+        self._executable, self._inputs, self._states = executable, inputs, states
+
+    def run(self, *, threads: int | None = None) -> Sequence[np.ndarray]:
+        return self._executable.run(self._inputs, states=self._states, threads=threads)
 
 
 def _untouched_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:

@@ -105,6 +105,9 @@ class _Ready:
     outputs: tuple[tuple[tuple[int, ...], type], ...]
     """Shape and type of each."""
 
+    def new_outputs(self) -> list[np.ndarray]:
+        return [np.empty(shape, dtype) for shape, dtype in self.outputs]
+
 
 _Key = tuple[bool | tuple[int, ...], ...]
 """Of a bound Plan: whether there was no room, and the shapes of the inputs."""
@@ -165,7 +168,7 @@ class NativeExecutable:
             raise BackendError(f"{self.plan.name}: a run takes 1 thread or more, got {threads}")
         given, ready = self._bind(inputs)
         self.backend.make_room(self.packed)
-        outputs: list[np.ndarray] = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
+        outputs = ready.new_outputs()
         try:
             status = ready.plan.run(_addresses(given), _addresses(outputs), self._native_states(states),
                                     self.backend.pool, None if cancel is None else cancel.cells, seconds, threads or 0)
@@ -174,6 +177,12 @@ class NativeExecutable:
         if status:
             raise Cancelled(f"{self.plan.name} was cancelled")
         return outputs
+
+    def prepare(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None) -> NativePrepared:
+        given, ready = self._bind(inputs)
+        if any(one is not inputs[name] for one, (name, _) in zip(given, self._inputs, strict=True)):
+            raise BackendError(f"{self.plan.name}: the inputs of a prepared run must be contiguous")
+        return NativePrepared(self, given, ready, self._native_states(states))
 
     def _bind(self, inputs: Mapping[str, np.ndarray]) -> tuple[list[np.ndarray], _Ready]:
         """The inputs in order, and the Plan for their shapes, which is made the first time that they come."""
@@ -212,6 +221,26 @@ class NativeExecutable:
             found = _native.States(_state_words(list(seen.states), known))
             self._states[known] = found
         return found
+
+
+class NativePrepared:
+    """A run with everything found beforehand: arrays, addresses, Plan."""
+
+    def __init__(
+        self, executable: NativeExecutable, given: list[np.ndarray], ready: _Ready, states: _native.States
+    ) -> None:
+        self._executable, self._ready, self._states, self._given = executable, ready, states, given
+        self._outputs = ready.new_outputs()
+        self._inputs_at, self._outputs_at = _addresses(given), _addresses(self._outputs)
+
+    def run(self, *, threads: int | None = None) -> list[np.ndarray]:
+        backend, plan = self._executable.backend, self._ready.plan
+        backend.make_room(self._executable.packed)
+        try:
+            plan.run(self._inputs_at, self._outputs_at, self._states, backend.pool, None, None, threads or 0)
+        except RuntimeError as e:
+            raise BackendError(f"{self._executable.plan.name}: {e}") from e
+        return self._outputs
 
 
 _TYPES = {"f32": np.float32, "i32": np.int32}

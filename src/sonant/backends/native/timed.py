@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sonant.backends.backend import CancelFlag, States, Weights, bind_sizes
+from sonant.backends.backend import CancelFlag, Repeated, States, Weights, bind_sizes
 from sonant.backends.native import NativeBackend, NativeExecutable
 from sonant.program.program import Program
 from sonant.program.recipe import Recipe
@@ -76,6 +76,9 @@ class _TimedExecutable:
         outputs = self._inner.run(inputs, states=states, cancel=cancel, threads=threads, seconds=seconds)
         self._backend.note(self._inner, inputs, seconds)
         return outputs
+
+    def prepare(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None) -> Repeated:
+        return Repeated(self, inputs, states)
 
     def create_states(self, n_rows: int) -> States:
         return self._inner.create_states(n_rows)

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from sonant.backends.backend import ArrayStates, CancelFlag, States, Weights, bind_sizes, round_to, states_of
+from sonant.backends.backend import (
+    ArrayStates,
+    CancelFlag,
+    Repeated,
+    States,
+    Weights,
+    bind_sizes,
+    round_to,
+    states_of,
+)
 from sonant.backends.numpy import ops
 from sonant.errors import BackendError, Cancelled
 from sonant.program.bounds import Bounds
@@ -50,6 +59,9 @@ class NumpyExecutable:
             found = list(weights[value.name].shape) if value.name in weights else "nothing"
             raise BackendError(f"weight {value} of {self.program.name}: found {found}")
         return round_to(weights[value.name], value.dtype).astype(self.dtype, copy=False)
+
+    def prepare(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None) -> Repeated:
+        return Repeated(self, inputs, states)
 
     def create_states(self, n_rows: int) -> ArrayStates:
         return ArrayStates(list(self.program.states.values()), n_rows)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sonant.backends.backend import CancelFlag, States, Weights, bind_sizes
+from sonant.backends.backend import CancelFlag, Repeated, States, Weights, bind_sizes
 from sonant.backends.webgpu.device import Device
 from sonant.backends.webgpu.expressions import Expression, compile_all
 from sonant.backends.webgpu.lower import lower
@@ -76,6 +76,9 @@ class WebGpuExecutable:
         dtypes = {"i32": np.int32, "f32": np.float32}
         return {c.buffer: self.backend.device.upload(np.array(c.data, dtypes[c.dtype]), f"constant {c.buffer}")
                 for c in self.plan.constants}
+
+    def prepare(self, inputs: Mapping[str, np.ndarray], *, states: States | None = None) -> Repeated:
+        return Repeated(self, inputs, states)
 
     def create_states(self, n_rows: int) -> States:
         raise BackendError("the webgpu backend has no states yet")

@@ -7,6 +7,7 @@ what a family feeds beside the latent (a condition, a second branch) is its subc
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from sonant.backends.backend import CancelFlag, Executable
+from sonant.backends.backend import CancelFlag, Executable, Prepared
 from sonant.errors import BackendError, TextError
 from sonant.families.latent.chunks import frame_cap
 
@@ -93,9 +94,26 @@ class LatentStream:
         if self.eos_frame is None and self.made >= wants.least_frames and eos > wants.eos_threshold:
             self.eos_frame = self.made
         if heard is not None:
-            self.heard.append(heard[:, : len(wants.ids)])
+            self.heard.append(heard[:, : len(wants.ids)].copy())
         self.latent, self.made, self.position = latent, self.made + 1, self.position + 1
         self.latents.append(latent)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Streams that step together, and what the step Program is given for them."""
+
+    streams: list[LatentStream]
+    given: dict[str, Array]
+    prepared: Prepared
+
+    def move_on(self, positions: list[int]) -> None:
+        """To where its streams stand now."""
+        latents, frames = self.given["latent"], self.given["frame"]
+        for i, stream in enumerate(self.streams):
+            latents[i, 0] = stream.latent
+            frames[i] = stream.made
+        self.given["position"][:] = positions
 
 
 @dataclass(frozen=True)
@@ -133,6 +151,7 @@ class LatentFrames:
         self._voices: OrderedDict[VoicePrompt, int] = OrderedDict()
         self._free_voice_rows = list(range(rows, rows + VOICE_ROWS))
         self._voice_lock = threading.Lock()
+        self._batch: _Batch | None = None
 
     def begin(self, row: int, request: ChunkRequest, cancel: CancelFlag) -> LatentStream:
         """Raises TextError for no tokens, and for more than there are positions for."""
@@ -156,13 +175,12 @@ class LatentFrames:
 
     def step(self, streams: Sequence[LatentStream], *, threads: int | None = None) -> None:
         """One more frame for each stream. Raises BackendError where the model makes no numbers."""
-        outputs = self.networks.step.run(self._inputs(streams), states=self._states, threads=threads)
-        latents, eos = outputs[0], outputs[1]
-        if not (np.isfinite(latents).all() and np.isfinite(eos).all()):
-            raise BackendError("a frame of speech is not finite; the weights or the voice are damaged")
-        heard = outputs[2] if len(outputs) > 2 else [None] * len(streams)
+        latents, eos, *heard = self._batch_of(streams).prepared.run(threads=threads)
         for i, stream in enumerate(streams):
-            stream.take(latents[i, 0], float(eos[i]), heard[i])
+            latent, logit = latents[i, 0].copy(), float(eos[i])
+            if not math.isfinite(np.vdot(latent, latent)) or not math.isfinite(logit):
+                raise BackendError("a frame of speech is not finite; the weights or the voice are damaged")
+            stream.take(latent, logit, heard[0][i] if heard else None)
 
     def decode(self, streams: Sequence[LatentStream], n_frames: int, *, threads: int | None = None) -> list[Array]:
         """The next `n_frames` pending frames of each as samples [n_frames * frame_samples]."""
@@ -179,12 +197,25 @@ class LatentFrames:
             s.decoded += n_frames
         return list(samples)
 
+    def _batch_of(self, streams: Sequence[LatentStream]) -> _Batch:
+        """The one of the step before where the same streams go on."""
+        batch = self._batch
+        if batch is None or batch.streams != [*streams]:
+            given = self._inputs(streams)
+            batch = self._batch = _Batch([*streams], given, self.networks.step.prepare(given, states=self._states))
+        batch.move_on(self._positions(streams))
+        return batch
+
+    def _positions(self, streams: Sequence[LatentStream]) -> list[int]:
+        """Of every row of the step, as in `_inputs`."""
+        return [s.position for s in streams]
+
     def _inputs(self, streams: Sequence[LatentStream]) -> dict[str, Array]:
         """What the step Program takes."""
         given = {
             "latent": np.stack([s.latent for s in streams], dtype=np.float32)[:, None],
             "rows": np.array([s.row for s in streams], np.int32) * self.branches,
-            "position": np.array([s.position for s in streams], np.int32),
+            "position": np.array(self._positions(streams), np.int32),
             "seed": np.array([s.request.seed for s in streams], np.uint32).view(np.int32),
             "frame": np.array([s.made for s in streams], np.int32),
             "temperature": np.array([s.request.temperature for s in streams], np.float32),

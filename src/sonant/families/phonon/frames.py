@@ -90,13 +90,14 @@ class GuidedFrames(PhononFrames):
 
     def _inputs(self, streams: Sequence[LatentStream]) -> dict[str, Array]:
         given = super()._inputs(streams)
-        null_position = np.array([len(self.null_prompt) + s.made for s in streams], np.int32)
         return {
             **given,
             "rows": np.concatenate([given["rows"], given["rows"] + 1]),
-            "position": np.concatenate([given["position"], null_position]),
             "guidance": np.array([_phonon(s).guidance for s in streams], np.float32),
         }
+
+    def _positions(self, streams: Sequence[LatentStream]) -> list[int]:
+        return [*super()._positions(streams), *[len(self.null_prompt) + s.made for s in streams]]
 
 
 def can_guide(config: PhononConfig, weights: Weights) -> bool:
