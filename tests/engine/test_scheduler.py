@@ -190,6 +190,19 @@ def test_waiting_for_a_row_can_be_cancelled() -> None:
     np.testing.assert_array_equal(joined(holder), wanted(1, 10)[PER_FRAME:])
 
 
+def test_who_comes_while_a_stream_steps_on_is_stepped_with_it() -> None:
+    model = Model(n_rows=2, step_s=0.005)
+    scheduler = FrameScheduler(model, threads=1, overlap=False)
+    with ThreadPoolExecutor(2) as callers:
+        first = callers.submit(lambda: joined(start(scheduler, 1, 64, chunk=64)))
+        assert model.stepped.wait(10)
+        second = callers.submit(lambda: joined(start(scheduler, 2, 8, chunk=8)))
+        np.testing.assert_array_equal(second.result(), wanted(2, 8))
+        assert model.widths.count(1) < 64 - 8
+        np.testing.assert_array_equal(first.result(), wanted(1, 64))
+    assert model.widths.count(2) == 8
+
+
 def test_closing_a_stream_early_frees_its_row(overlap: bool) -> None:
     scheduler = FrameScheduler(Model(n_rows=1), threads=2, overlap=overlap)
     for i in range(3):

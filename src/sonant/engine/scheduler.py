@@ -164,7 +164,7 @@ class FrameScheduler(Generic[S]):
     def _guarded_turn(self) -> None:
         """One turn; what goes wrong in it fails every stream that was part of it."""
         with self._changed:
-            jobs = [j for j in self._jobs if j.wanted and not j.served and not j.cancel.is_set]
+            jobs = self._waiting()
             taken = list(dict.fromkeys([*jobs, *self._in_flight]))
             for j in taken:
                 j.busy = True
@@ -181,6 +181,9 @@ class FrameScheduler(Generic[S]):
                 for j in taken:
                     j.busy = j in self._in_flight
                 self._changed.notify_all()
+
+    def _waiting(self) -> list[_Job[S]]:
+        return [j for j in self._jobs if j.wanted and not j.served and not j.cancel.is_set]
 
     @property
     def _in_flight(self) -> list[_Job[Any]]:
@@ -216,6 +219,8 @@ class FrameScheduler(Generic[S]):
         ahead = [j for j in self._in_flight if _wants_step(j, j.wanted + j.following)]
         if hungry or ahead:
             self._step([*hungry, *ahead])
+        if hungry and not self._decoding and len(hungry) == len(jobs):
+            self._step_on(hungry)
         if self._decoding and (self._decoding.future.done() or not (hungry or ahead)):
             self._serve(self._decoding.jobs, self._decoding.future.result())
             self._decoding = None
@@ -249,6 +254,11 @@ class FrameScheduler(Generic[S]):
             self._decoder = ThreadPoolExecutor(1, thread_name_prefix="sonant-codec")
         future = self._decoder.submit(self._model.decode, streams, n_frames, threads=self._decode_threads)
         self._decoding = _Decoding(future, batch)
+
+    def _step_on(self, jobs: list[_Job[S]]) -> None:
+        """Further steps while there is nothing else to do: all want them, nobody came or gave up."""
+        while all(_wants_step(j, j.wanted) for j in jobs) and self._waiting() == jobs:
+            self._step(jobs)
 
     def _step(self, jobs: Sequence[_Job[S]]) -> None:
         threads = self._step_threads if self._decoding else None
