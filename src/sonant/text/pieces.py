@@ -83,6 +83,7 @@ def pack(sentences: Iterable[SpokenSentence], limit: int) -> Iterator[Piece]:
             yield from filling.close(paragraph_end=False)
             filling.pause_s += sentence.pause_before_s
         if sentence.size:
+            yield from filling.release()
             filling.speed = sentence.speed
         for part in split(sentence.words, limit):
             if filling.size and joined_size(part, filling.size) > limit:
@@ -108,14 +109,19 @@ class _Filling:
     def close(self, *, paragraph_end: bool) -> Iterator[Piece]:
         """Make a piece of the words that sound; silent ones join the piece before, or wait for the first."""
         if self.size:
-            if self.ready:
-                yield self.ready
+            yield from self.release()
             self.ready = replace(
                 build(self.words, paragraph_end=paragraph_end), pause_before_s=self.pause_s, speed=self.speed
             )
             self.words, self.size, self.pause_s = [], 0, 0.0
         elif self.ready and self.words:
             self.ready, self.words = _with_silent(self.ready, self.words), []
+
+    def release(self) -> Iterator[Piece]:
+        """The piece that was kept back: something that sounds has come, which silent words will go with."""
+        if self.ready:
+            yield self.ready
+            self.ready = None
 
     def last(self) -> Iterator[Piece]:
         if self.ready:
