@@ -97,11 +97,16 @@ Dense convolution(const Call& call, const Context& context, int64_t groups, int6
   d.prologue = decode(call, call.integer(first_fused), call.in + 4, n_pro, x.dim, x.rank);
   d.epilogue = decode(call, call.integer(first_fused + 1), call.in + 4 + n_pro, n_fused - n_pro, out.dim, out.rank);
   d.precision = static_cast<Precision>(call.integer(first_fused + 3));
+  if (call.n_out > 1) {
+    check_sums(call.out[1], d.batch, d.out_rows, d.outputs, "a convolution");
+    d.sums = GrowingSums(d.out, call.out[1].f32(), d.out_rows, d.outputs);
+  }
   return d;
 }
 
 void run_dense(const Dense& d, const Context& context) {
   if (d.out_rows <= 0 || d.batch <= 0) return;
+  if (d.sums) d.sums.start(d.batch);
   if (by_winograd(d)) return run_winograd(d, context);
   const Layout l = layout_of(d, context.n_threads);
   const int64_t items = l.tiles * d.batch * l.unit_splits;
@@ -111,9 +116,11 @@ void run_dense(const Dense& d, const Context& context) {
 #endif
     Tile tile(d, l);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t part = i % l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
+      const int64_t part = i % l.unit_splits;
+      const int64_t first = part * l.units / l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
       tile.move_to(i / l.unit_splits);
-      for (int64_t unit = part * l.units / l.unit_splits; unit < last; ++unit) tile.unit(unit);
+      for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
+      if (d.sums) tile.sum(first, last);
     }
   });
 }

@@ -5,6 +5,7 @@
 // output row o = u - trim.
 #pragma once
 
+#include "dense_sums.h"
 #include "fused.h"
 #include "gemm.h"
 
@@ -17,6 +18,7 @@ struct Dense {
   const float* bias = nullptr;
   float* out = nullptr;
   int64_t out_rows = 0, outputs = 0, kernel = 1, groups = 1;
+  GrowingSums sums;  // of out, where they are wanted
 
   int64_t first = 0, step = 1, tap_rows = 1;
   int64_t phases = 1, trim = 0;

@@ -90,6 +90,13 @@ void Tile::unit(int64_t index) {
   for (int64_t p = 0; p < d_.phases; ++p) phase(index, p);
 }
 
+void Tile::sum(int64_t first, int64_t last) const {
+  const auto unit = [&](int64_t i) { return l_.form == PackForm::panels ? dense_unit(i, 0, 1) : plain_unit(i, 0); };
+  const Unit from = unit(first), to = unit(last - 1);
+  d_.sums.add(b_, q0_ * d_.phases - d_.trim, q1_ * d_.phases - d_.trim, from.output,
+              to.output + to.width - from.output);
+}
+
 void Tile::phase(int64_t index, int64_t p) {
   int64_t begin = ceil_div(d_.trim - p > 0 ? d_.trim - p : 0, d_.phases);
   int64_t end = ceil_div(d_.out_rows + d_.trim - p, d_.phases);

@@ -45,6 +45,9 @@ class Tile {
   // The outputs of one unit for all rows of the tile.
   void unit(int64_t index);
 
+  // The sums over time of the outputs of units [first, last), which are done.
+  void sum(int64_t first, int64_t last) const;
+
  private:
   // The outputs of a unit and their weights in one phase.
   struct Unit {

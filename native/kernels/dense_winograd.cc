@@ -165,6 +165,12 @@ class FoursTile {
     }
   }
 
+  // The sums over time of the outputs of units [first, last), which are done.
+  void sum(int64_t first, int64_t last) const {
+    const int64_t c = first * kTile, end = last * kTile < d_.outputs ? last * kTile : d_.outputs;
+    d_.sums.add(b_, begin_ * l_.block_rows, end_ * l_.block_rows, c, end - c);
+  }
+
  private:
   // y0 to y3 in the places of s0 to s3, each of n numbers.
   void to_outputs(float* sums, int64_t n) const {
@@ -289,9 +295,11 @@ void run_winograd(const Dense& d, const Context& context) {
   context.for_each(l.tiles * d.batch * l.unit_splits, 1, [&](int64_t begin, int64_t end) {
     FoursTile tile(d, l);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t part = i % l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
+      const int64_t part = i % l.unit_splits;
+      const int64_t first = part * l.units / l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
       tile.move_to(i / l.unit_splits);
-      for (int64_t unit = part * l.units / l.unit_splits; unit < last; ++unit) tile.unit(unit);
+      for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
+      if (d.sums) tile.sum(first, last);
     }
   });
 }

@@ -5,6 +5,7 @@
 #include "../runtime/call.h"
 #include "../runtime/opset.gen.h"
 #include "../simd/vec.h"
+#include "dense_sums.h"
 
 namespace sonant::SONANT_ISA {
 namespace {
@@ -46,12 +47,10 @@ void normalise_row(const float* x, const float* weight, const float* bias, int64
 
 // --- instance_affine
 // ---------------------------------------------------------------------------------------------------- Mean and
-// variance over time in one pass over memory: blocks of kBlock rows are summed in f32 around a pivot (the mean of their
-// first rows, so that little is lost when the squares of the sums are taken off), then merged in f64, in order: first
-// within a section of kSection blocks, then the sections. The cuts depend on the length only.
-constexpr int64_t kBlock = 128, kSection = 8, kPivotRows = 8;
-// Vectors of channels that are summed at once: their sums, squares and pivots stay in registers.
-constexpr int kStrip = SONANT_ISA_ID >= SONANT_ID_avx512 ? 8 : 16;
+// variance over time in one pass over memory, or in none where the maker of x has left its sums: those of blocks of
+// kSumsBlock rows in f32 are merged in f64, in order: first within a section of kSection blocks, then the sections. The
+// cuts depend on the length only.
+constexpr int64_t kSection = 8, kStrip = 128;  // blocks; channels whose sums lie side by side
 
 struct Moments {
   double mean = 0, squares = 0;  // squares of the distances from the mean
@@ -63,57 +62,29 @@ void merge(Moments& m, double n, double mean, double squares, double n_more) {
   m.squares += squares + apart * apart * (n * n_more / total);
 }
 
-// Sums of (x - pivot) and its square over `rows` rows, for the channels of `vectors` vectors, the last of `last` lanes.
-template <int vectors>
-void block_sums(const float* x, int64_t stride, int64_t rows, int64_t last, float* pivot, float* sum, float* square) {
-  const auto at = [=](const float* row, int v) {
-    return v + 1 < vectors || last == kWidth ? load(row + v * kWidth) : load_n(row + v * kWidth, last);
-  };
-  const int64_t first = std::min(rows, kPivotRows);
-  Vec p[vectors], s[vectors], q[vectors];
-  for (int v = 0; v < vectors; ++v) p[v] = s[v] = q[v] = zero();
-  for (int64_t t = 0; t < first; ++t) {
-    for (int v = 0; v < vectors; ++v) p[v] = p[v] + at(x + t * stride, v);
-  }
-  for (int v = 0; v < vectors; ++v) p[v] = p[v] * set1(1.0f / static_cast<float>(first));
-  for (int64_t t = 0; t < rows; ++t) {
-    for (int v = 0; v < vectors; ++v) {
-      const Vec d = at(x + t * stride, v) - p[v];
-      s[v] = s[v] + d;
-      q[v] = fma(d, d, q[v]);
-    }
-  }
-  for (int v = 0; v < vectors; ++v) {
-    store(pivot + v * kWidth, p[v]);
-    store(sum + v * kWidth, s[v]);
-    store(square + v * kWidth, q[v]);
+// Adds a block of `count` rows to the moments of `before` rows; sums as sum_block leaves them.
+void merge_block(const float* sums, int64_t step, int64_t width, double before, double count, Moments* m) {
+  for (int64_t i = 0; i < width; ++i) {
+    const double sum = sums[step + i], off = sum / count;
+    merge(m[i], before, sums[i] + off, std::max(0.0, sums[2 * step + i] - off * off * count), count);
   }
 }
 
-template <int vectors = kStrip>
-void strip_sums(int wanted, const float* x, int64_t stride, int64_t rows, int64_t last, float (*out)[kStrip * kWidth]) {
-  if constexpr (vectors > 1) {
-    if (wanted < vectors) return strip_sums<vectors - 1>(wanted, x, stride, rows, last, out);
-  }
-  block_sums<vectors>(x, stride, rows, last, out[0], out[1], out[2]);
-}
-
-// The moments of `rows` rows of all channels.
-void section_moments(const float* x, int64_t rows, int64_t channels, Moments* out) {
-  float sums[3][kStrip * kWidth];
+// The moments of `rows` rows of all channels; `sums` of the first of their blocks, or null.
+void section_moments(const float* x, const float* sums, int64_t rows, int64_t channels, Moments* out) {
+  float own[3 * kStrip];
   std::fill(out, out + channels, Moments());
-  for (int64_t t = 0; t < rows; t += kBlock) {
-    const int64_t n = std::min(kBlock, rows - t);
-    for (int64_t c = 0; c < channels; c += kStrip * kWidth) {
-      const int64_t width = std::min<int64_t>(kStrip * kWidth, channels - c);
-      const auto vectors = static_cast<int>((width + kWidth - 1) / kWidth);
-      strip_sums(vectors, x + t * channels + c, channels, n, width - (vectors - 1) * kWidth, sums);
-      const double count = static_cast<double>(n);
-      for (int64_t i = 0; i < width; ++i) {
-        const double off = sums[1][i] / count;
-        merge(out[c + i], static_cast<double>(t), sums[0][i] + off, std::max(0.0, sums[2][i] - off * off * count),
-              count);
-      }
+  for (int64_t t = 0; t < rows; t += kSumsBlock) {
+    const int64_t n = std::min(kSumsBlock, rows - t);
+    const auto before = static_cast<double>(t), count = static_cast<double>(n);
+    if (sums != nullptr) {
+      merge_block(sums + t / kSumsBlock * kSumsRows * channels, channels, channels, before, count, out);
+      continue;
+    }
+    for (int64_t c = 0; c < channels; c += kStrip) {
+      const int64_t width = std::min(kStrip, channels - c);
+      sum_block(x + t * channels + c, channels, n, width, own, kStrip);
+      merge_block(own, kStrip, width, before, count, out + c);
     }
   }
 }
@@ -145,14 +116,18 @@ void instance_affine(const Call& call, Context& context) {
       refuse("instance_affine: gamma, beta [C] or [B,1,C] and results [B,1,C] wanted");
     }
   }
-  const int64_t rows = kBlock * kSection, sections = (length + rows - 1) / rows;
+  const bool summed = call.has(3);
+  if (summed) check_sums(call.in[3], batch, length, channels, "instance_affine");
+  const int64_t rows = kSumsBlock * kSection, sections = (length + rows - 1) / rows;
   auto* parts =
       static_cast<Moments*>(scratch(0, static_cast<size_t>(batch * sections * channels + 1) * sizeof(Moments)));
   context.for_each(batch * sections, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t b = i / sections, t = i % sections * rows;
-      section_moments(x.f32() + (b * length + t) * channels, std::min(rows, length - t), channels,
-                      parts + i * channels);
+      const int64_t block = b * sums_blocks(length) + t / kSumsBlock;
+      section_moments(x.f32() + (b * length + t) * channels,
+                      summed ? call.in[3].f32() + block * kSumsRows * channels : nullptr, std::min(rows, length - t),
+                      channels, parts + i * channels);
     }
   });
   const double eps = call.real(attr::instance_affine::eps);

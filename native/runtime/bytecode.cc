@@ -152,10 +152,18 @@ void check_attr(const OpRow& row, const Call& c, int i, int64_t n_states) {
   }
 }
 
-void check_operands(const OpRow& row, const Call& c) {
+// Block sums, which Plans have and the opset has not: a result after those of the op that makes them, an operand after
+// those of the op that takes them.
+bool may_make_sums(Op op) { return op == Op::conv1d || op == Op::conv_transpose1d; }
+bool may_take_sums(Op op) { return op == Op::instance_affine; }
+
+void check_operands(Op op, const Call& c) {
+  const OpRow& row = row_of(op);
+  const int most = row.n_most < 0 ? c.n_in : row.n_most + may_take_sums(op);
   check(c.n_attr == row.n_attrs, "an op with a wrong number of attributes");
-  check(row.n_outputs < 0 || c.n_out == row.n_outputs, "an op with a wrong number of results");
-  check(c.n_in >= row.n_required && (row.n_most < 0 || c.n_in <= row.n_most), "an op with a wrong number of operands");
+  check(row.n_outputs < 0 || c.n_out == row.n_outputs || (may_make_sums(op) && c.n_out == row.n_outputs + 1),
+        "an op with a wrong number of results");
+  check(c.n_in >= row.n_required && c.n_in <= most, "an op with a wrong number of operands");
   for (int i = 0; i < row.n_required; ++i) check(c.in[i].data != nullptr, "an op without a required operand");
   for (int i = row.n_named - 1; row.n_most < 0 && i < c.n_in; ++i) {
     check(c.in[i].data != nullptr, "a repeated operand that is absent");
@@ -224,7 +232,7 @@ Instruction read_instruction(Cursor& block, const Sizes& sizes, size_t n_blocks,
   c.extra = cursor.take_words(c.n_extra);
   check(cursor.at == cursor.end, "an instruction of a wrong length");
   const OpRow& row = row_of(found.op);
-  check_operands(row, c);
+  check_operands(found.op, c);
   for (int i = 0; i < c.n_attr; ++i) check_attr(row, c, i, sizes.n_states);
   if (found.op == Op::loop) check_loop(c, n_blocks);
   return found;

@@ -17,6 +17,9 @@
 // body to stack..., step i32 [1]], outputs = [final carries..., stacked [trips, ...]..., count i32 [1]], attrs =
 // [block, n_carry, trips, has_done].
 //
+// Block sums, which are not in the opset (kernels/dense_sums.h): a convolution may have them as a second result,
+// instance_affine takes them as a fourth operand and then reads nothing of x but its shape.
+//
 // Everything that could send the executor outside an array is checked here, so that malformed code raises
 // std::invalid_argument. The shapes of a node's tensors are checked by its kernel.
 #pragma once

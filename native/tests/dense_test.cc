@@ -1,6 +1,7 @@
 // linear, conv1d and conv_transpose1d against plain loops in double, and bit for bit against themselves: threads, rows
 // alone or among others, chunks with state. For the instruction set it is compiled for.
 #include "../kernels/dense_round.h"
+#include "../kernels/dense_sums.h"
 #include "../kernels/gemm.h"
 #include "dense_check.h"
 
@@ -80,7 +81,7 @@ std::vector<double> expected(const Conv& s, const Data& d, std::vector<int32_t>&
   return reference_steps(s.epi, y, {s.b, rows, s.n}, d.epi, s.epi_dims);
 }
 
-Floats run(const Conv& s, Data& d, int threads, Floats* state, std::vector<int32_t>& slots) {
+Floats run(const Conv& s, Data& d, int threads, Floats* state, std::vector<int32_t>& slots, Floats* sums = nullptr) {
   Node node;
   const int64_t rows = out_rows(s);
   Floats y(static_cast<size_t>(s.b * rows * s.n), NAN);
@@ -91,6 +92,11 @@ Floats run(const Conv& s, Data& d, int threads, Floats* state, std::vector<int32
   for (size_t i = 0; i < d.pro.size(); ++i) node.in.push_back(tensor(d.pro[i], s.pro_dims[i]));
   for (size_t i = 0; i < d.epi.size(); ++i) node.in.push_back(tensor(d.epi[i], s.epi_dims[i]));
   node.out = {tensor(y, {s.b, rows, s.n})};
+  if (sums) {
+    const Dims dims = {s.b, isa::sums_blocks(rows), isa::kSumsRows, s.n};
+    sums->assign(static_cast<size_t>(product(dims)), NAN);
+    node.out.push_back(tensor(*sums, dims));
+  }
   const int64_t which = state ? 0 : -1;
   if (s.transposed)
     node.attr = {s.stride, s.left, s.right, s.groups, which};
@@ -359,6 +365,51 @@ void in_place() {
   same("in place", y, apart);
 }
 
+// What a convolution leaves for instance_affine: the sums of whole blocks of its result, whatever its tiles are.
+void check_sums(const Conv& s) {
+  Data d(s);
+  std::vector<int32_t> slots;
+  const int64_t rows = out_rows(s), blocks = isa::sums_blocks(rows);
+  Floats found, want(static_cast<size_t>(s.b * blocks * isa::kSumsRows * s.n), 0.0f);
+  const Floats y = run(s, d, 1, nullptr, slots, &found);
+  for (int64_t i = 0; i < s.b * blocks; ++i) {
+    const int64_t first = i % blocks * isa::kSumsBlock, n = std::min(isa::kSumsBlock, rows - first);
+    isa::sum_block(y.data() + (i / blocks * rows + first) * s.n, s.n, n, s.n, want.data() + i * isa::kSumsRows * s.n,
+                   s.n);
+  }
+  same("sums", found, want);
+  for (int threads : {2, 3, 7}) {
+    same("with sums", run(s, d, threads, nullptr, slots, &found), y);
+    same("sums of threads", found, want);
+  }
+  same("without sums", run(s, d, 2, nullptr, slots), y);
+}
+
+void sums() {
+  Conv s;
+  for (int64_t t : {1, 127, 128, 129, 700, 2600})
+    for (int64_t n : {1, 3, 37, 64, 130}) {
+      s.b = 2, s.t = t, s.c = 24, s.n = n, s.k = 3, s.left = s.right = 1;
+      check_sums(s);
+    }
+  s.b = 1, s.t = 1500, s.n = 70, s.k = 7, s.dilation = 3, s.left = s.right = 9;
+  check_sums(s);
+  s.dilation = 1, s.left = s.right = 3, s.stride = 3;
+  check_sums(s);
+  s.transposed = true, s.k = 20, s.stride = 10, s.left = s.right = 5, s.t = 150;
+  check_sums(s);
+  s.k = 2, s.stride = 3, s.left = s.right = 0;  // a phase without a tap
+  check_sums(s);
+  s.n = s.c = s.groups = 45, s.k = 4, s.stride = 2, s.left = 1;
+  check_sums(s);
+  s.transposed = false, s.stride = 1, s.t = 900, s.groups = 3;
+  check_sums(s);
+  for (DType dtype : {DType::bf16, DType::q8}) {
+    s.dtype = dtype, s.precision = dtype == DType::q8 ? Precision::int8 : Precision::bf16;
+    check_sums(s);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -373,5 +424,6 @@ int main() {
   rows_alone(DType::i8, Precision::int8_row);
   ways_of_bytes();
   in_place();
+  sums();
   return report();
 }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import programs
 
-from sonant.backends.native.lower import plan_of, single_as_steps
+from sonant.backends.native.lower import fused, plan_of, single_as_steps
 from sonant.program import ops
 from sonant.program.dims import Dim, product
 from sonant.program.layout import Layout, Location, assign
@@ -93,7 +93,7 @@ def check_sizes(program: Program, layout: Layout, t: int) -> None:
 
 @given(programs(most=20), st.integers(1, 50), st.booleans())
 def test_no_two_live_values_share_memory(program: Program, t: int, lower: bool) -> None:
-    program = own_outputs(single_as_steps(fuse(program)) if lower else program)
+    program = fused(program) if lower else own_outputs(program)
     layout = assign(program, {"T": 7})
     Memory(program, layout)
     check_sizes(program, layout, t)

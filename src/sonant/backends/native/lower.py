@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sonant.backends.native.sums import with_sums
 from sonant.errors import BackendError
 from sonant.program import opset, steps
 from sonant.program.bounds import Bounds
@@ -73,7 +74,7 @@ def lower(program: Program, hints: Mapping[str, int] | None = None) -> NativePla
 
 def fused(program: Program) -> Program:
     """The Program whose nodes a Plan plays."""
-    return own_outputs(single_as_steps(fuse(program)))
+    return with_sums(own_outputs(single_as_steps(fuse(program))))
 
 
 def plan_of(program: Program, hints: Mapping[str, int] | None = None, bounds: Bounds | None = None) -> NativePlan:
