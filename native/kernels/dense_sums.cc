@@ -19,6 +19,9 @@ void block_sums(const float* x, int64_t stride, int64_t rows, int64_t last, floa
   const auto at = [=](const float* row, int v) {
     return v + 1 < vectors || last == kWidth ? load(row + v * kWidth) : load_n(row + v * kWidth, last);
   };
+  const auto put = [=](float* row, int v, Vec a) {
+    v + 1 < vectors || last == kWidth ? store(row + v * kWidth, a) : store_n(row + v * kWidth, a, last);
+  };
   const int64_t first = std::min(rows, kPivotRows);
   Vec p[vectors], s[vectors], q[vectors];
 #pragma GCC unroll 16
@@ -39,10 +42,7 @@ void block_sums(const float* x, int64_t stride, int64_t rows, int64_t last, floa
   }
 #pragma GCC unroll 16
   for (int v = 0; v < vectors; ++v) {
-    const int64_t n = v + 1 < vectors ? int64_t{kWidth} : last;
-    store_n(to + v * kWidth, p[v], n);
-    store_n(to + to_step + v * kWidth, s[v], n);
-    store_n(to + 2 * to_step + v * kWidth, q[v], n);
+    put(to, v, p[v]), put(to + to_step, v, s[v]), put(to + 2 * to_step, v, q[v]);
   }
 }
 

@@ -61,7 +61,7 @@ def up(length: int, channels: int, outputs: int, kernel: int, stride: int, trim:
 
 CASES = [
     *(same(t, 8, 20) for t in (1, 7, 127, 128, 129, 255, 1024, 1025)),
-    *(same(t, 16, 33, batch=2) for t in (256, 700, 2500)),  # by pairs of rows
+    *(same(t, 16, 33, batch=2) for t in (256, 700, 2500)),  # by Winograd
     *(same(3000, 32, n) for n in (1, 3, 5, 22, 64, 130)),
     *(same(1500, 24, 40, kernel=k, dilation=d) for k, d in ((3, 3), (7, 5), (11, 1), (11, 5))),
     same(5000, 128, 128, dilation=5),
