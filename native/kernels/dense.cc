@@ -120,7 +120,7 @@ void run_dense(const Dense& d, const Context& context) {
       const int64_t first = part * l.units / l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
       tile.move_to(i / l.unit_splits);
       for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
-      if (d.sums) tile.sum(first, last);
+      if (d.sums && d.phases > 1) tile.sum(first, last);
     }
   });
 }

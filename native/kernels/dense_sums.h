@@ -13,7 +13,7 @@ constexpr int64_t kSumsBlock = 128;  // rows
 // As a tensor [B, blocks, kSumsRows, C]: for each block of rows of [B,T,C] a row of pivots (the mean of its first rows,
 // so that little is lost when the squares of the sums are taken off), one of the sums of x - pivot, and one of their
 // squares. The last row belongs to the dense op while it runs, and is zero afterwards: an int32 at the first of the
-// channels that a tile finishes together counts its finished rows.
+// channels that are finished together counts their finished rows.
 constexpr int64_t kSumsRows = 4;
 
 inline int64_t sums_blocks(int64_t length) { return (length + kSumsBlock - 1) / kSumsBlock; }

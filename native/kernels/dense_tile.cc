@@ -108,6 +108,7 @@ void Tile::phase(int64_t index, int64_t p) {
   const int64_t block = l_.block_rows(u.panels), blocks = ceil_div(end - begin, block);
   float* all =
       u.passes > 1 ? static_cast<float*>(scratch(2, static_cast<size_t>(blocks * block * kTile) * 4)) : nullptr;
+  int64_t summed = begin;
   for (int64_t i = 0; i < u.passes; ++i) {
     const Pass pass = pass_of(u, i);
     stream_weights(u, pass, blocks);
@@ -124,6 +125,10 @@ void Tile::phase(int64_t index, int64_t p) {
       multiply_block(u, pass, q, rows, tile);
       if (done) finish(d_.epilogue, tile, rows, u.width, flat, d_.phases, u.output, d_.bias, d_.out, d_.outputs);
       q += rows;
+      if (done && d_.sums && d_.phases == 1 && (q == end || q / kSumsBlock > summed / kSumsBlock)) {
+        d_.sums.add(b_, summed, q, u.output, u.width);
+        summed = q;
+      }
     }
   }
 }

@@ -45,7 +45,8 @@ class Tile {
   // The outputs of one unit for all rows of the tile.
   void unit(int64_t index);
 
-  // The sums over time of the outputs of units [first, last), which are done.
+  // Of several phases, the sums over time of the outputs of units [first, last), which are done. Those of one phase are
+  // made as soon as its rows fill a block.
   void sum(int64_t first, int64_t last) const;
 
  private:
