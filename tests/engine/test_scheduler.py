@@ -45,7 +45,6 @@ class Model:
     widths: list[int] = field(default_factory=list)
     decodes: list[tuple[int, int]] = field(default_factory=list)
     rows: set[int] = field(default_factory=set)
-    stepping: set[int] = field(default_factory=set)
     stepped: threading.Event = field(default_factory=threading.Event)
     waits_for_steps: bool = False
     """Each decoding but the first waits until another frame is stepped, if one is to come."""
@@ -72,8 +71,10 @@ class Model:
     def decode(self, streams: Sequence[Stream], n_frames: int, *, threads: int | None = None) -> list[np.ndarray]:
         self.decodes.append((len(streams), n_frames))
         if self.waits_for_steps and len(self.decodes) > 1 and not streams[0].ended:
-            self.stepped.clear()
-            assert self.stepped.wait(10), "nobody stepped while the codec worked"
+            until = time.monotonic() + 10
+            while streams[0].pending == n_frames:  # as many as it had when this began
+                assert time.monotonic() < until, "nobody stepped while the codec worked"
+                time.sleep(1e-3)
             self.overlapped += 1
         time.sleep(self.step_s)
         found = []
