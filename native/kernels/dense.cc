@@ -1,5 +1,7 @@
 #include "dense.h"
 
+#include <optional>
+
 #include "../simd/matrix.h"
 #include "dense_round.h"
 #include "dense_tile.h"
@@ -112,16 +114,11 @@ void run_dense(const Dense& d, const Context& context) {
   const int64_t items = l.tiles * d.batch * l.unit_splits;
   context.for_each(items, 1, [&](int64_t begin, int64_t end) {
 #if SONANT_MATRIX
-    const MatrixRegisters registers;
+    std::optional<MatrixRegisters> registers;
+    if (l.matrix) registers.emplace();
 #endif
     Tile tile(d, l);
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t part = i % l.unit_splits;
-      const int64_t first = part * l.units / l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
-      tile.move_to(i / l.unit_splits);
-      for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
-      if (d.sums && d.phases > 1) tile.sum(first, last);
-    }
+    for (int64_t i = begin; i < end; ++i) run_item(tile, i, l.unit_splits, l.units, d.sums && d.phases > 1);
   });
 }
 

@@ -210,7 +210,10 @@ Tile::Pass Tile::pass_of(const Unit& u, int64_t index) const {
     weight = from * m.weight_tap_step;
     m.taps = to - from;
   } else if (u.passes > 1) {  // from the first channel of what one product sums (bf16) or of a block (q8)
-    const int64_t unit = u.dtype == DType::q8 ? kQ8Block : l_.matrix ? 32 : 2, units = ceil_div(m.channels, unit);
+    const int64_t unit = u.dtype == DType::q8 ? kQ8Block
+                         : l_.matrix          ? kMatrixChannels
+                                              : 2,
+                  units = ceil_div(m.channels, unit);
     const int64_t from = units * index / u.passes * unit, to = units * (index + 1) / u.passes * unit;
     pass.channel += from;
     weight = u.dtype == DType::q8 ? from / kQ8Block * kQ8Bytes : from * kPanel;

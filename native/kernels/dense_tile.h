@@ -27,6 +27,16 @@ inline int64_t even_pieces(int64_t pieces, int threads) {
   return pieces > 1 ? ceil_div(pieces, threads) * threads : pieces;
 }
 
+// Item `i` of a dense op: a tile, and one of the `unit_splits` parts of its units; at last their sums over time, where
+// they are not made before.
+template <class AnyTile>
+void run_item(AnyTile& tile, int64_t i, int64_t unit_splits, int64_t units, bool sums) {
+  const int64_t part = i % unit_splits, first = part * units / unit_splits, last = (part + 1) * units / unit_splits;
+  tile.move_to(i / unit_splits);
+  for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
+  if (sums) tile.sum(first, last);
+}
+
 // Memory that will be wanted soon, brought into the second-level cache a little with every block of rows.
 struct Stream {
   const char* at = nullptr;

@@ -294,13 +294,7 @@ void run_winograd(const Dense& d, const Context& context) {
   });
   context.for_each(l.tiles * d.batch * l.unit_splits, 1, [&](int64_t begin, int64_t end) {
     FoursTile tile(d, l);
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t part = i % l.unit_splits;
-      const int64_t first = part * l.units / l.unit_splits, last = (part + 1) * l.units / l.unit_splits;
-      tile.move_to(i / l.unit_splits);
-      for (int64_t unit = first; unit < last; ++unit) tile.unit(unit);
-      if (d.sums) tile.sum(first, last);
-    }
+    for (int64_t i = begin; i < end; ++i) run_item(tile, i, l.unit_splits, l.units, bool(d.sums));
   });
 }
 

@@ -25,6 +25,7 @@ constexpr int kTile = kMaxPanels * static_cast<int>(kPanel);  // floats of a til
 constexpr int rows_at_once(int panels) { return kMaxRows / panels; }
 
 constexpr int kMatrixRows = 32;                                    // at once, of those who have registers for matrices
+constexpr int64_t kMatrixChannels = 32;                            // of bf16 that such a product sums
 constexpr int kTileRows = SONANT_MATRIX ? kMatrixRows : kMaxRows;  // of a tile
 
 struct Product {

@@ -102,7 +102,7 @@ constexpr int vectors(int rows) {
 
 // Rows at once. Six rows of bytes are slower than four where there are 16 registers (7 % of Mimi with AVX-VNNI).
 template <bool kFast>
-constexpr int kRows = kFast&& SONANT_ISA_ID == SONANT_ID_avx2 ? 4 : kMaxRows;
+constexpr int kRows = (kFast && SONANT_ISA_ID == SONANT_ID_avx2) ? 4 : kMaxRows;
 
 template <bool kFast, int R = 1>
 void one_panel(const Int8Product& p, int rows, float* tile) {

@@ -3,18 +3,30 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 
 namespace sonant::SONANT_ISA {
 
+inline bool& matrix_registers_are_there() {
+  thread_local bool there = false;
+  return there;
+}
+
+// Ends the program where the processor would refuse.
 inline char (&matrix_register(int r))[16][64] {
   thread_local char all[8][16][64];
+  if (!matrix_registers_are_there()) std::abort();
   return all[r];
 }
 
 struct MatrixRegisters {
   MatrixRegisters() {
+    matrix_registers_are_there() = true;
     for (int r = 0; r < 8; ++r) std::memset(matrix_register(r), 0x7f, sizeof matrix_register(r));  // nobody's
   }
+  ~MatrixRegisters() { matrix_registers_are_there() = false; }
+  MatrixRegisters(const MatrixRegisters&) = delete;
+  MatrixRegisters& operator=(const MatrixRegisters&) = delete;
 };
 
 template <int r>
