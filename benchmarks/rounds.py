@@ -69,8 +69,8 @@ def output_of(command: list[str], environment: Mapping[str, str]) -> tuple[str, 
 
 
 def first_byte_s(command: list[str], environment: Mapping[str, str]) -> tuple[float, float]:
-    """Seconds from the start of a process to the first byte of its output, and the most MiB it held until its end.
-    Raises Failed."""
+    """Seconds from the start of a process to the first byte of its output, and the most MiB it held until its end
+    (never less than this process, whose mark it begins with). Raises Failed."""
     began = time.perf_counter()
     process = subprocess.Popen(
         command, env=usual(environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
